@@ -1,0 +1,49 @@
+# Everything runs in .venv, which is made from the lock file when it is missing or out of date.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help setup demo test lint format docs bench lock clean
+
+help:
+	@echo "make demo   train two models, look inside, write a report"
+	@echo "make test   run the tests"
+	@echo "make lint   format check, linter, type checker"
+	@echo "make docs   build the documentation into site/"
+	@echo "make bench  measure speed"
+
+setup: .venv/ready
+
+.venv/ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup
+	$(BIN)/regard demo
+
+test: setup
+	$(BIN)/python -m pytest --numprocesses auto
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-docs.lock
+	$(BIN)/mkdocs build --strict
+
+bench: setup
+	$(BIN)/regard bench training --json > benchmarks/training.json
+	@cat benchmarks/training.json
+
+lock: setup
+	$(BIN)/python tools/lock.py
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis site

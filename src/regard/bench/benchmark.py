@@ -1,0 +1,66 @@
+"""What a benchmark yields."""
+
+from __future__ import annotations
+
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from regard.display import Table
+from regard.registry import Registry
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Ratios with their goals, and the raw figures behind them."""
+
+    name: str
+    ratios: dict[str, tuple[float, float, str]]  # name -> measured, goal, what it says
+    raw: dict[str, Any]
+
+    def table(self) -> Table:
+        """For a terminal."""
+        rows = tuple(
+            (name, measured, goal, "yes" if measured >= goal else "no", about)
+            for name, (measured, goal, about) in self.ratios.items()
+        )
+        return Table(self.name, ("ratio", "measured", "goal", "reached", "meaning"), rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """For a program."""
+        return {
+            "benchmark": self.name,
+            "machine": {"processor": platform.machine(), "torch": str(torch.__version__)},
+            "ratios": {
+                name: {"measured": m, "goal": g, "reached": m >= g, "meaning": about}
+                for name, (m, g, about) in self.ratios.items()
+            },
+            "raw": self.raw,
+        }
+
+
+benchmarks: Registry[Callable[[], Benchmark]] = Registry("benchmark")
+
+
+def seconds(work: Callable[[], object], seconds_at_least: float = 2.0, warmup: int = 3) -> float:
+    """The median time of one call, over calls for some seconds."""
+    for _ in range(warmup):
+        work()
+    times: list[float] = []
+    end = time.perf_counter() + seconds_at_least
+    while time.perf_counter() < end or len(times) < 3:
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def matmul_peak(size: int = 1024) -> float:
+    """Floating-point operations a second of a large matrix product, at its best."""
+    a = torch.randn(size, size)
+    return 2 * size**3 / min(seconds(lambda: a @ a, 0.5) for _ in range(3))

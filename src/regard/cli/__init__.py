@@ -1,0 +1,1 @@
+"""Commands, thin: parse, call, print."""

@@ -1,0 +1,80 @@
+"""Talking to a person at a terminal, and to a program on a pipe."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from regard.display import Table
+from regard.runs import RunConfig
+
+out = Console()
+err = Console(stderr=True)
+
+
+def show(table: Table, as_json: bool, data: Any = None) -> None:
+    """A listing: a table for people, JSON for programs."""
+    if as_json:
+        print_json(table.records() if data is None else data)
+    else:
+        out.print(table.rich())
+
+
+def print_json(data: Any) -> None:
+    """JSON on standard output, alone."""
+    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+
+def say(text: str) -> None:
+    """A remark for people; not part of the output."""
+    if err.is_terminal:
+        err.print(text, style="dim", highlight=False, markup=False)
+
+
+class Bars:
+    """Progress bars: one over all runs where there are several, one per run under way."""
+
+    def __init__(self, progress: Progress, total: int):
+        self.bars = progress
+        self.rows: dict[str, TaskID] = {}
+        self.overall = progress.add_task("all runs", total=total, note="") if total > 1 else None
+
+    def progress(
+        self, config: RunConfig, update: int, total: int, loss: float, accuracy: float | None
+    ) -> None:
+        """A run has come this far."""
+        if config.name not in self.rows:
+            self.rows[config.name] = self.bars.add_task(config.name, total=total, note="")
+        note = f"loss {loss:.3f}" + ("" if accuracy is None else f"  accuracy {accuracy:.3f}")
+        self.bars.update(self.rows[config.name], completed=update, note=note)
+
+    def finished(self, config: RunConfig) -> None:
+        """A run is done; its bar makes room."""
+        row = self.rows.pop(config.name, None)
+        if row is not None:
+            self.bars.remove_task(row)
+        if self.overall is not None:
+            self.bars.advance(self.overall)
+
+
+@contextmanager
+def progress_bars(total: int) -> Iterator[Bars | None]:
+    """Bars while something long goes on; nothing where there is no terminal."""
+    if not err.is_terminal:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+        TextColumn("{task.fields[note]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=err, transient=True) as progress:
+        yield Bars(progress, total)

@@ -1,0 +1,191 @@
+"""The command line: each command parses, calls, prints."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from regard.errors import RegardError
+
+app = typer.Typer(
+    name="regard",
+    help="A laboratory for encoder-decoder networks: train one, look inside, check the papers.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Jobs = Annotated[
+    int | None, typer.Option(help="Processes side by side; default: all cores.", min=1)
+]
+RunsFolder = Annotated[
+    Path | None, typer.Option("--runs", help="Folder of runs; default: $REGARD_RUNS or ./runs.")
+]
+ResultsFolder = Annotated[
+    Path | None,
+    typer.Option("--out", help="Folder of results; default: $REGARD_RESULTS or ./results."),
+]
+Scales = Annotated[str, typer.Option(help="quick (minutes) or full (the source's settings).")]
+
+
+def main() -> None:
+    """The console script. Faults in what was asked are told in plain words, with exit code 2."""
+    try:
+        app()
+    except RegardError as error:
+        for fault in error.faults:
+            print(f"regard: {fault}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("regard: interrupted; ask again and it goes on where it stopped.", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        print(f"regard: {error.strerror or error}: {error.filename or ''}", file=sys.stderr)
+        sys.exit(2)
+
+
+@app.command(
+    epilog="Example: regard ls tasks --json",
+)
+def ls(
+    what: Annotated[
+        str, typer.Argument(help="tasks, models, cells, attentions, papers or runs.")
+    ] = "all",
+    runs: RunsFolder = None,
+    json: Json = False,
+) -> None:
+    """List what there is: tasks, models, cells, attentions, papers, runs."""
+    from regard.cli.console import show
+    from regard.cli.listings import listing
+
+    show(listing(what, runs), json)
+
+
+@app.command(
+    epilog="Example: regard train reversal --model chapter36 --seed 0 hidden=64 updates=500",
+)
+def train(
+    task: Annotated[str, typer.Argument(help="What to learn; see `regard ls tasks`.")],
+    settings: Annotated[
+        list[str] | None, typer.Argument(help="Settings as key=value, e.g. hidden=64.")
+    ] = None,
+    model: Annotated[str, typer.Option(help="A preset; see `regard ls models`.")] = "chapter36",
+    seed: Annotated[int, typer.Option(help="The first seed.", min=0)] = 0,
+    seeds: Annotated[int, typer.Option(help="How many seeds, from --seed on.", min=1)] = 1,
+    jobs: Jobs = None,
+    runs: RunsFolder = None,
+    json: Json = False,
+) -> None:
+    """Train a model on a task. A run that is there already is not trained again."""
+    from regard.cli.work import train_command
+
+    train_command(task, settings or [], model, seed, seeds, jobs, runs, json)
+
+
+@app.command(
+    epilog="Example: regard reproduce chapter36/addition --scale quick",
+)
+def reproduce(
+    paper: Annotated[
+        str, typer.Argument(help="PAPER or PAPER/EXPERIMENT; see `regard ls papers`.")
+    ],
+    scale: Scales = "quick",
+    jobs: Jobs = None,
+    runs: RunsFolder = None,
+    out: ResultsFolder = None,
+    json: Json = False,
+) -> None:
+    """Run a paper's experiments, judge its claims, write a report."""
+    from regard.cli.work import reproduce_command
+
+    reproduce_command(paper, scale, jobs, runs, out, json)
+
+
+@app.command(
+    epilog="Example: regard claims chapter36 --json",
+)
+def claims(
+    paper: Annotated[str | None, typer.Argument(help="A paper; default: all.")] = None,
+    out: ResultsFolder = None,
+    json: Json = False,
+) -> None:
+    """Print the ledger: what the papers say, what was measured, the verdict."""
+    from regard.cli.console import show
+    from regard.cli.listings import claims_table
+    from regard.papers import claims as rows
+
+    found = list(rows(paper, out))
+    show(claims_table(found), json, found)
+
+
+@app.command(
+    epilog="Example: regard report results/chapter36/quick",
+)
+def report(
+    folder: Annotated[Path, typer.Argument(help="A folder of results.")],
+    to: Annotated[
+        Path | None, typer.Option("--to", help="The file; default: report.html in the folder.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write one offline HTML page from results that are on disk."""
+    from regard.cli.work import report_command
+
+    report_command(folder, to, json)
+
+
+@app.command(
+    epilog="Example: regard demo",
+)
+def demo(
+    jobs: Jobs = None,
+    runs: RunsFolder = None,
+    out: ResultsFolder = None,
+    json: Json = False,
+) -> None:
+    """Train a fixed-vector model and an attention model, show the difference in a report."""
+    from regard.cli.work import reproduce_command
+
+    reproduce_command("demo", "quick", jobs, runs, out, json)
+
+
+@app.command(
+    epilog="Example: regard doctor --json",
+)
+def doctor(json: Json = False) -> None:
+    """Check that everything Regard needs is there and works."""
+    from regard.cli.console import show
+    from regard.cli.doctor import checks
+
+    table, healthy = checks()
+    show(table, json)
+    if not healthy:
+        raise typer.Exit(2)
+
+
+@app.command(
+    epilog="Example: regard bench training --json",
+)
+def bench(
+    name: Annotated[str, typer.Argument(help="Which benchmark.")] = "training",
+    json: Json = False,
+) -> None:
+    """Measure speed, as ratios within one run."""
+    from regard.bench import benchmarks
+    from regard.cli.console import show
+
+    found: Any = benchmarks[name]()
+    show(found.table(), json, found.to_json())
+
+
+if __name__ == "__main__":
+    main()

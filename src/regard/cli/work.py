@@ -1,0 +1,109 @@
+"""Commands that take a while: train, reproduce, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+from regard.cli.console import out, print_json, progress_bars, say, show
+from regard.cli.listings import claims_table
+from regard.display import Table
+from regard.errors import RegardError, unknown
+from regard.papers import load_folder, reproduce
+from regard.papers.experiment import Scale, experiments
+from regard.papers.reproduce import Result, names_of, results_folder
+from regard.report import write_report
+from regard.runs import Run, assemble, run_all
+from regard.statistics import Estimate
+
+
+def train_command(
+    task: str,
+    settings: list[str],
+    model: str,
+    seed: int,
+    count: int,
+    jobs: int | None,
+    runs: Path | None,
+    as_json: bool,
+) -> None:
+    """`regard train`."""
+    overrides = parse(settings)
+    configs = [assemble(task, model, number, overrides) for number in range(seed, seed + count)]
+    with progress_bars(len(configs)) as bars:
+        trained = run_all(configs, runs, jobs, bars, model)
+    if as_json:
+        print_json(_summary(trained))
+        return
+    rows = tuple((name, *_numbers(trained, name)) for name in trained[0].metrics)
+    out.print(Table(f"{task}, {model}", ("metric", "measured"), rows).rich())
+    for run in trained:
+        out.print(str(run.folder), markup=False, highlight=False, soft_wrap=True)
+
+
+def parse(settings: list[str]) -> dict[str, str]:
+    """`key=value` words as a mapping; everything that is not of that form is told together."""
+    odd = [word for word in settings if "=" not in word or word.startswith("=")]
+    if odd:
+        raise RegardError(*(f"'{word}' is not a setting: write key=value." for word in odd))
+    return dict(word.split("=", 1) for word in settings)
+
+
+def _numbers(runs: list[Run], name: str) -> tuple[Any, ...]:
+    values = [run.metrics[name] for run in runs]
+    return (Estimate.of(values) if len(values) > 1 else values[0],)
+
+
+def _summary(runs: list[Run]) -> dict[str, Any]:
+    if len(runs) == 1:
+        run = runs[0]
+        return {"run": str(run.folder), **run.summary, "config": run.config.to_json()}
+    names = runs[0].metrics
+    return {
+        "runs": [{"run": str(run.folder), **run.summary} for run in runs],
+        "metrics": {n: Estimate.of(run.metrics[n] for run in runs).to_json() for n in names},
+    }
+
+
+def reproduce_command(
+    paper: str, scale: str, jobs: int | None, runs: Path | None, to: Path | None, as_json: bool
+) -> None:
+    """`regard reproduce` and `regard demo`."""
+    if scale not in ("quick", "full"):
+        raise RegardError(unknown("scale", scale, ("quick", "full")))
+    size = cast(Scale, scale)
+    to = to or results_folder()
+    names = names_of(paper)
+    plans = (experiments[name]().plan(size) for name in names)
+    total = len({c.name for plan in plans for group in plan.values() for c in group})
+    with progress_bars(total) as bars:
+        results = reproduce(paper, size, runs, to, jobs, bars, say)
+    folder = to / paper.split("/")[0] / scale
+    path = _write(load_folder(folder), folder / "report.html")
+    rows = [row for result in results for row in result.claims]
+    if as_json:
+        print_json({"report": str(path), "claims": rows, "experiments": names})
+        return
+    if rows:
+        out.print(claims_table(rows).rich())
+    for result in results:
+        for sentence in result.found:
+            out.print(sentence, markup=False, highlight=False)
+    out.print(f"The report: {path}", markup=False, highlight=False, soft_wrap=True)
+
+
+def report_command(folder: Path, to: Path | None, as_json: bool) -> None:
+    """`regard report`."""
+    if not folder.is_dir():
+        raise RegardError(f"There is no folder {folder}. `regard reproduce` makes one of results.")
+    path = _write(load_folder(folder), to or folder / "report.html")
+    table = Table("Report", ("report",), ((str(path),),))
+    if as_json:
+        print_json({"report": str(path)})
+    else:
+        show(table, as_json)
+
+
+def _write(results: list[Result], path: Path) -> Path:
+    papers = dict.fromkeys(result.experiment.split("/")[0] for result in results)
+    return write_report(results, path, f"Regard: {', '.join(papers)}")

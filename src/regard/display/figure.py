@@ -1,0 +1,144 @@
+"""A figure described once, drawn as vector graphics and as an interactive picture.
+
+A figure is a row of panels, a panel is a list of marks on labelled axes. The description is
+plain data: it goes into a result file and comes out again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+# Okabe and Ito's palette: distinct for every common kind of colour vision.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+
+
+@dataclass(frozen=True)
+class Line:
+    """Values along x, with a band from low to high where given."""
+
+    label: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    low: tuple[float, ...] | None = None
+    high: tuple[float, ...] | None = None
+    colour: int = 0
+    points: bool = False
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Bars:
+    """One bar per name or number, with whiskers from low to high where given."""
+
+    label: str
+    x: tuple[str | float, ...]
+    y: tuple[float, ...]
+    low: tuple[float, ...] | None = None
+    high: tuple[float, ...] | None = None
+    colour: int = 0
+
+
+@dataclass(frozen=True)
+class Heat:
+    """A matrix as colours; `values[row][column]`, the first row at the top."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: tuple[tuple[float, ...], ...]
+    label: str = ""
+    low: float = 0.0
+    high: float = 1.0
+    numbers: bool = True
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A reference line across the panel, at one x or one y."""
+
+    label: str
+    x: float | None = None
+    y: float | None = None
+
+
+@dataclass(frozen=True)
+class Span:
+    """A shaded range of x, such as the lengths seen in training."""
+
+    label: str
+    start: float
+    stop: float
+
+
+Mark = Line | Bars | Heat | Rule | Span
+MARKS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Line, Bars, Heat, Rule, Span)}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Marks on one pair of axes. Units belong into the axis labels."""
+
+    title: str
+    x: str
+    y: str
+    marks: tuple[Mark, ...]
+    y_range: tuple[float, float] | None = None
+    x_scale: Literal["linear", "log"] = "linear"
+    y_scale: Literal["linear", "log"] = "linear"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels side by side, a name for files, and a caption."""
+
+    name: str
+    caption: str
+    panels: tuple[Panel, ...]
+
+    def svg(self) -> str:
+        """The figure as vector graphics."""
+        from regard.display.vector import svg
+
+        return svg(self)
+
+    def interactive(self) -> dict[str, Any]:
+        """The figure as a plotly specification."""
+        from regard.display.interactive import plotly
+
+        return plotly(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write .svg, .pdf or .png, by the ending."""
+        from regard.display.vector import save
+
+        return save(self, Path(path))
+
+    def _repr_html_(self) -> str:
+        return self.svg()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        data = asdict(self)
+        for panel, plain in zip(self.panels, data["panels"], strict=True):
+            for mark, entry in zip(panel.marks, plain["marks"], strict=True):
+                entry["mark"] = type(mark).__name__
+        return data
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Figure:
+        """The inverse of `to_json`."""
+        panels = tuple(
+            Panel(**{**panel, "marks": tuple(_mark(mark) for mark in panel["marks"])})
+            for panel in data["panels"]
+        )
+        return cls(data["name"], data["caption"], panels)
+
+
+def _mark(entry: dict[str, Any]) -> Any:
+    fields = {key: _tuples(value) for key, value in entry.items() if key != "mark"}
+    return MARKS[entry["mark"]](**fields)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value

@@ -1,0 +1,165 @@
+"""Figures as interactive pictures, by plotly."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from regard.display.figure import PALETTE, Bars, Figure, Heat, Line, Mark, Panel, Rule, Span
+
+
+def plotly(figure: Figure) -> dict[str, Any]:
+    """The figure as a plotly specification (data and layout), ready for JSON."""
+    widths = [_width(panel) for panel in figure.panels]
+    picture = make_subplots(
+        1,
+        len(figure.panels),
+        subplot_titles=[escape(panel.title) for panel in figure.panels],
+        column_widths=widths,
+        horizontal_spacing=0.12 if len(widths) > 1 else 0,
+    )
+    for column, panel in enumerate(figure.panels, start=1):
+        _panel(picture, panel, column, widths)
+    rows = [len(m.rows) for p in figure.panels for m in p.marks if isinstance(m, Heat)]
+    picture.update_layout(
+        template="simple_white",
+        height=max(380, 26 * max(rows, default=0) + 150),
+        margin={"l": 60, "r": 20, "t": 50, "b": 50},
+        font={"family": "system-ui, sans-serif", "size": 13},
+        legend={"orientation": "h", "y": -0.2},
+        bargap=0.2,
+    )
+    specification: dict[str, Any] = json.loads(picture.to_json())
+    return specification
+
+
+def _width(panel: Panel) -> float:
+    heats = [mark for mark in panel.marks if isinstance(mark, Heat)]
+    return max([6.0, *(0.6 * len(heat.columns) for heat in heats)])
+
+
+def _panel(picture: go.Figure, panel: Panel, column: int, widths: list[float]) -> None:
+    at = {"row": 1, "col": column}
+    heat = any(isinstance(mark, Heat) for mark in panel.marks)
+    for mark in panel.marks:
+        for trace in _traces(mark, sum(widths[:column]) / sum(widths)):
+            picture.add_trace(trace, **at)
+        if isinstance(mark, Rule):
+            note = {"annotation_text": escape(mark.label), "line": {"dash": "dot", "width": 1}}
+            if mark.y is not None:
+                picture.add_hline(mark.y, **note, **at)
+            if mark.x is not None:
+                picture.add_vline(mark.x, **note, **at)
+        if isinstance(mark, Span):
+            picture.add_vrect(
+                mark.start,
+                mark.stop,
+                fillcolor="#999999",
+                opacity=0.15,
+                line_width=0,
+                annotation_text=escape(mark.label),
+                annotation_position="top left",
+                **at,
+            )
+    picture.update_xaxes(title_text=escape(panel.x), type=_scale(panel.x_scale), **at)
+    picture.update_yaxes(title_text=escape(panel.y), type=_scale(panel.y_scale), **at)
+    if heat:
+        picture.update_xaxes(type="category", **at)
+        picture.update_yaxes(type="category", autorange="reversed", **at)
+    elif panel.y_range:
+        picture.update_yaxes(range=list(panel.y_range), **at)
+
+
+def _scale(scale: str) -> str | None:
+    return "log" if scale == "log" else None
+
+
+def _traces(mark: Mark, right: float) -> list[Any]:
+    match mark:
+        case Line():
+            return _line(mark)
+        case Bars():
+            return [_bars(mark)]
+        case Heat():
+            return [_heat(mark, right)]
+        case _:
+            return []
+
+
+def _line(mark: Line) -> list[Any]:
+    colour = PALETTE[mark.colour % len(PALETTE)]
+    traces = []
+    if mark.low is not None and mark.high is not None:
+        traces.append(
+            go.Scatter(
+                x=[*mark.x, *mark.x[::-1]],
+                y=[*mark.high, *mark.low[::-1]],
+                fill="toself",
+                fillcolor=colour,
+                opacity=0.18,
+                line={"width": 0},
+                hoverinfo="skip",
+                showlegend=False,
+            )
+        )
+    line = go.Scatter(
+        x=list(mark.x),
+        y=list(mark.y),
+        name=escape(mark.label),
+        mode="lines+markers" if mark.points else "lines",
+        line={"color": colour, "dash": "dash" if mark.dashed else "solid"},
+        showlegend=bool(mark.label),
+    )
+    return [*traces, line]
+
+
+def _bars(mark: Bars) -> Any:
+    whiskers = None
+    if mark.low is not None and mark.high is not None:
+        whiskers = {
+            "type": "data",
+            "symmetric": False,
+            "array": [max(0, h - y) for h, y in zip(mark.high, mark.y, strict=True)],
+            "arrayminus": [max(0, y - low) for low, y in zip(mark.low, mark.y, strict=True)],
+        }
+    names = [escape(x) if isinstance(x, str) else x for x in mark.x]
+    return go.Bar(
+        x=names,
+        y=list(mark.y),
+        name=escape(mark.label),
+        error_y=whiskers,
+        marker_color=PALETTE[mark.colour % len(PALETTE)],
+        showlegend=bool(mark.label),
+    )
+
+
+def _heat(mark: Heat, right: float) -> Any:
+    values = [[None if v != v else v for v in row] for row in mark.values]
+    # Positions may repeat a word, and a category axis would merge equal names.
+    columns, rows = _distinct(mark.columns), _distinct(mark.rows)
+    return go.Heatmap(
+        z=values,
+        x=columns,
+        y=rows,
+        zmin=mark.low,
+        zmax=mark.high,
+        colorscale="Cividis",
+        texttemplate="%{z:.2f}" if mark.numbers else None,
+        xgap=1,
+        ygap=1,
+        colorbar={
+            "title": {"text": escape(mark.label), "side": "right"},
+            "thickness": 10,
+            "x": right,
+            "len": 0.9,
+        },
+    )
+
+
+def _distinct(names: tuple[str, ...]) -> list[str]:
+    """Names made different by invisible marks, so that equal words keep their own place."""
+    return [escape(name) + "\u200b" * names[:index].count(name) for index, name in enumerate(names)]

@@ -1,0 +1,63 @@
+"""A table that a terminal, a page and a program can all show."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from regard.statistics import Estimate, significant
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns and rows of values (text, numbers, estimates)."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def cells(self) -> list[list[str]]:
+        """Every value as text."""
+        return [[shown(value) for value in row] for row in self.rows]
+
+    def records(self) -> list[dict[str, Any]]:
+        """A list of objects, one per row, for `--json`."""
+        return [
+            {name: _plain(value) for name, value in zip(self.columns, row, strict=True)}
+            for row in self.rows
+        ]
+
+    def rich(self) -> RichTable:
+        """For a terminal. Content is shown as it is, never read as markup."""
+        table = RichTable(title=self.title, title_justify="left", header_style="bold")
+        for column in self.columns:
+            table.add_column(Text(column), overflow="fold")
+        for row in self.cells():
+            table.add_row(*(Text(cell) for cell in row))
+        return table
+
+    def to_json(self) -> dict[str, Any]:
+        """Title, columns and rows as text."""
+        return {"title": self.title, "columns": list(self.columns), "rows": self.cells()}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Table:
+        """The inverse of `to_json`."""
+        rows = tuple(tuple(row) for row in data["rows"])
+        return cls(data["title"], tuple(data["columns"]), rows)
+
+
+def shown(value: Any) -> str:
+    """A value as text for people."""
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return significant(value)
+    return str(value)
+
+
+def _plain(value: Any) -> Any:
+    return value.to_json() if isinstance(value, Estimate) else value

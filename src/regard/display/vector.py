@@ -1,0 +1,203 @@
+"""Figures as vector graphics, by matplotlib."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import MaxNLocator
+
+from regard.display.figure import PALETTE, Bars, Figure, Heat, Line, Panel, Rule, Span
+
+STYLE: Any = {
+    "font.size": 8,
+    "axes.titlesize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "legend.fontsize": 7,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "regard",  # the same figure, the same bytes
+    "text.parse_math": False,  # a dollar sign in a caption is a dollar sign
+}
+
+
+def svg(figure: Figure) -> str:
+    """The figure as an SVG document."""
+    out = StringIO()
+    with mpl.rc_context(STYLE):
+        draw(figure).savefig(out, format="svg", metadata={"Date": None})
+    return out.getvalue()
+
+
+def save(figure: Figure, path: Path) -> Path:
+    """Write the figure in the format that the path ends in."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with mpl.rc_context(STYLE):
+        draw(figure).savefig(path, dpi=200)
+    return path
+
+
+def draw(figure: Figure) -> Canvas:
+    """The figure on a canvas, panels side by side."""
+    sizes = [_size(panel) for panel in figure.panels]
+    width, height = sum(w for w, _ in sizes), max(h for _, h in sizes)
+    canvas = Canvas(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(canvas)
+    axes = canvas.subplots(
+        1, len(sizes), squeeze=False, gridspec_kw={"width_ratios": [w for w, _ in sizes]}
+    )
+    for panel, ax in zip(figure.panels, axes[0], strict=True):
+        _panel(panel, ax)
+    return canvas
+
+
+def _size(panel: Panel) -> tuple[float, float]:
+    """Inches: a column's width, taller where a matrix has many rows."""
+    heat = next((mark for mark in panel.marks if isinstance(mark, Heat)), None)
+    if heat is None:
+        bars = [mark for mark in panel.marks if isinstance(mark, Bars)]
+        count = sum(len(mark.x) for mark in bars)
+        return max(3.4, 0.14 * count + 1.0), 2.6
+    return max(2.6, 0.36 * len(heat.columns) + 1.3), max(2.4, 0.3 * len(heat.rows) + 1.0)
+
+
+def _panel(panel: Panel, ax: Axes) -> None:
+    ax.set_title(panel.title, loc="left")
+    ax.set_xlabel(panel.x)
+    ax.set_ylabel(panel.y)
+    ax.set_xscale(panel.x_scale)
+    ax.set_yscale(panel.y_scale)
+    bars = [mark for mark in panel.marks if isinstance(mark, Bars)]
+    for mark in panel.marks:
+        match mark:
+            case Line():
+                _line(mark, ax)
+            case Bars():
+                _bars(mark, ax, bars.index(mark), len(bars))
+            case Heat():
+                _heat(mark, ax)
+            case Rule():
+                _rule(mark, ax)
+            case Span():
+                ax.axvspan(mark.start, mark.stop, color="#999999", alpha=0.15, lw=0)
+                ax.text(
+                    (mark.start + mark.stop) / 2,
+                    1.0,
+                    mark.label,
+                    transform=ax.get_xaxis_transform(),
+                    ha="center",
+                    va="bottom",
+                    fontsize=6,
+                    color="#555555",
+                )
+                ax.title.set_y(1.06)
+    if panel.y_range:
+        ax.set_ylim(*panel.y_range)
+    if any(isinstance(m, Line | Bars) and m.label for m in panel.marks):
+        ax.legend()
+
+
+def _line(mark: Line, ax: Axes) -> None:
+    colour = PALETTE[mark.colour % len(PALETTE)]
+    style: dict[str, Any] = {"marker": "o", "markersize": 3} if mark.points else {}
+    ax.plot(
+        mark.x,
+        mark.y,
+        color=colour,
+        lw=1.3,
+        ls="--" if mark.dashed else "-",
+        label=mark.label or None,
+        **style,
+    )
+    if mark.low is not None and mark.high is not None:
+        ax.fill_between(mark.x, mark.low, mark.high, color=colour, alpha=0.18, lw=0)
+
+
+def _bars(mark: Bars, ax: Axes, index: int, count: int) -> None:
+    width = 0.8 / count
+    named = any(isinstance(x, str) for x in mark.x)
+    places = np.arange(len(mark.x)) if named else np.array(mark.x, dtype=float)
+    whiskers = None
+    if mark.low is not None and mark.high is not None:
+        y = np.array(mark.y)
+        whiskers = np.clip([y - np.array(mark.low), np.array(mark.high) - y], 0, None)
+    ax.bar(
+        places + (index - (count - 1) / 2) * width,
+        mark.y,
+        width,
+        yerr=whiskers,
+        error_kw={"lw": 0.8},
+        color=PALETTE[mark.colour % len(PALETTE)],
+        label=mark.label or None,
+    )
+    if named:
+        long = max(len(str(x)) for x in mark.x) > 8
+        ax.set_xticks(
+            places,
+            [str(x) for x in mark.x],
+            rotation=25 if long else 0,
+            ha="right" if long else "center",
+        )
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _heat(mark: Heat, ax: Axes) -> None:
+    values = np.array(mark.values, dtype=float)
+    image = ax.imshow(values, cmap="cividis", vmin=mark.low, vmax=mark.high, aspect="auto")
+    ax.set_xticks(range(len(mark.columns)), mark.columns)
+    ax.set_yticks(range(len(mark.rows)), mark.rows)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    if mark.numbers:
+        middle = (mark.low + mark.high) / 2
+        for (row, column), value in np.ndenumerate(values):
+            if np.isfinite(value):
+                ax.text(
+                    column,
+                    row,
+                    f"{value:.2f}",
+                    ha="center",
+                    va="center",
+                    fontsize=6,
+                    color="white" if value < middle else "black",
+                )
+    bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.02)
+    bar.outline.set_visible(False)
+    bar.set_label(mark.label)
+
+
+def _rule(mark: Rule, ax: Axes) -> None:
+    style: dict[str, Any] = {"color": "#555555", "lw": 0.8, "ls": ":"}
+    if mark.y is not None:
+        ax.axhline(mark.y, **style)
+        ax.text(
+            1.0,
+            mark.y,
+            mark.label,
+            transform=ax.get_yaxis_transform(),
+            fontsize=6,
+            ha="right",
+            va="bottom",
+            color="#555555",
+        )
+    if mark.x is not None:
+        ax.axvline(mark.x, **style)
+        ax.text(
+            mark.x,
+            0.98,
+            mark.label,
+            transform=ax.get_xaxis_transform(),
+            fontsize=6,
+            rotation=90,
+            ha="right",
+            va="top",
+            color="#555555",
+        )

@@ -1,0 +1,31 @@
+"""What a person sees when something is wrong: what, where, why, and how to mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class RegardError(Exception):
+    """One or more faults in what Regard was asked to do, each a full sentence for a person.
+
+    The command line prints the faults and exits with code 2; nobody sees a traceback for them.
+    """
+
+    def __init__(self, *faults: str):
+        self.faults = faults
+        super().__init__("\n".join(faults))
+
+
+def nearest(name: str, options: Iterable[str]) -> str | None:
+    """The option that `name` was most likely meant to be, or None when nothing is close."""
+    matches = get_close_matches(name, list(options), n=1, cutoff=0.5)
+    return matches[0] if matches else None
+
+
+def unknown(what: str, name: str, options: Iterable[str]) -> str:
+    """A fault for a name that does not exist: the nearest match, then everything there is."""
+    choices = sorted(options)
+    guess = nearest(name, choices)
+    hint = f" Did you mean '{guess}'?" if guess else ""
+    return f"There is no {what} '{name}'.{hint} Known: {', '.join(choices) or 'none'}."

@@ -1,0 +1,28 @@
+"""What learns: cells, attention, the encoder-decoder and its siblings, and named presets."""
+
+from regard.models import transformer as transformer
+from regard.models.attention import Attention, Site, attentions
+from regard.models.cells import Cell, cells
+from regard.models.decoding import beam, greedy, mixed_inputs
+from regard.models.encoder_decoder import EncoderDecoder, models
+from regard.models.outputs import Memory, Output, Seq2Seq
+from regard.models.presets import presets
+from regard.models.transformer import Transformer
+
+__all__ = [
+    "Attention",
+    "Cell",
+    "EncoderDecoder",
+    "Memory",
+    "Output",
+    "Seq2Seq",
+    "Site",
+    "Transformer",
+    "attentions",
+    "beam",
+    "cells",
+    "greedy",
+    "mixed_inputs",
+    "models",
+    "presets",
+]

@@ -1,0 +1,354 @@
+"""Recurrent cells: each is a few lines of mathematics and the fastest way to run it.
+
+Every cell has two paths that give the same numbers. `step` is the definition, one time step, and
+shows the gates; `forward` runs a whole sequence on a kernel of `torch.nn` where there is one, and
+on a hand-derived recurrence (see `recurrences.py`) where there is none.
+
+Axes: x (batch, time, inputs), states (batch, time, hidden). A state is a tuple whose first
+member is h (batch, hidden).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from regard.models.recurrences import (
+    DOUBLE_G,
+    GatedMathematics,
+    Layout,
+    LSTMMathematics,
+    Mathematics,
+    Recurrence,
+    UpdateMathematics,
+)
+from regard.registry import Registry
+from regard.tasks.batch import mask
+
+State = tuple[Tensor, ...]
+Gates = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Words:
+    """Input as word numbers and a table of their vectors.
+
+    Where there are fewer words in the table than in the batch, a cell projects the table once
+    and looks the results up, which is cheaper than projecting every word of the batch.
+    """
+
+    numbers: Tensor  # (batch, time)
+    table: Tensor  # (vocab, inputs)
+
+    @property
+    def shape(self) -> torch.Size:
+        """(batch, time)"""
+        return self.numbers.shape
+
+    @property
+    def vectors(self) -> Tensor:
+        """(batch, time, inputs)"""
+        return nn.functional.embedding(self.numbers, self.table)
+
+
+Inputs = Words | Tensor  # numbers and their vectors, or vectors (batch, time, inputs)
+
+
+def vectors(x: Inputs) -> Tensor:
+    """The input as vectors. (batch, time, inputs)"""
+    return x.vectors if isinstance(x, Words) else x
+
+
+cells: Registry[type[Cell]] = Registry("cell")
+
+
+class Cell(nn.Module, ABC):
+    """One layer in one direction.
+
+    Weights are stacked block by block as in `torch.nn`: weight_ih (blocks·hidden, inputs),
+    weight_hh (blocks·hidden, hidden).
+    """
+
+    blocks: ClassVar[int]
+    biases: ClassVar[tuple[str, ...]] = ("bias_ih",)
+    gate_names: ClassVar[tuple[str, ...]] = ()
+    state_names: ClassVar[tuple[str, ...]] = ("h",)
+    bias_ih: nn.Parameter
+
+    def __init__(self, inputs: int, hidden: int):
+        super().__init__()
+        self.hidden = hidden
+        self.weight_ih = nn.Parameter(torch.empty(self.blocks * hidden, inputs))
+        self.weight_hh = nn.Parameter(torch.empty(self.blocks * hidden, hidden))
+        for name in self.biases:
+            self.register_parameter(name, nn.Parameter(torch.empty(self.blocks * hidden)))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """N(0, 1/fan_in) weights and zero biases, as in aitken2021's program."""
+        for name, parameter in self.named_parameters():
+            if name.startswith("bias"):
+                nn.init.zeros_(parameter)
+            else:
+                nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
+
+    def initial(self, batch: int) -> State:
+        """The state before the first step: zeros."""
+        zeros = self.weight_hh.new_zeros(batch, self.hidden)
+        return tuple(zeros for _ in self.state_names)
+
+    def project(self, x: Tensor) -> Tensor:
+        """What the input adds to each block, biases included. (…, inputs) -> (…, blocks·hidden)"""
+        return nn.functional.linear(x, self.weight_ih, self.bias_ih)
+
+    @abstractmethod
+    def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
+        """One time step from a projected input (batch, blocks·hidden)."""
+
+    @abstractmethod
+    def run(self, x: Inputs, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
+        """All steps at once, on the fastest way there is; see `forward`."""
+
+    def forward(
+        self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
+    ) -> tuple[Tensor, State]:
+        """The states of a whole sequence, zero past each row's length, and the last true state."""
+        return self.run(x, lengths, state or self.initial(x.shape[0]))
+
+    def unroll(
+        self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
+    ) -> tuple[Tensor, State, Gates]:
+        """The same as `forward`, step by step, with the gates (batch, time, hidden)."""
+        state = state or self.initial(x.shape[0])
+        alive = None if lengths is None else mask(lengths, x.shape[1])[:, :, None]
+        states, gates = [], []
+        for t, projected in enumerate(self.project(vectors(x)).unbind(1)):
+            new, gate = self.step(projected, state)
+            if alive is not None:
+                new = tuple(torch.where(alive[:, t], n, s) for n, s in zip(new, state, strict=True))
+            states.append(new[0] if alive is None else new[0] * alive[:, t])
+            gates.append(gate)
+            state = new
+        names = gates[0] if gates else ()
+        return (
+            torch.stack(states, dim=1),
+            state,
+            {name: torch.stack([gate[name] for gate in gates], dim=1) for name in names},
+        )
+
+
+class TorchCell(Cell):
+    """A cell with a kernel in `torch.nn`: its two biases, its initialisation U(±1/√hidden)."""
+
+    biases = ("bias_ih", "bias_hh")
+    bias_hh: nn.Parameter
+
+    def reset_parameters(self) -> None:
+        """As in `torch.nn`."""
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -(self.hidden**-0.5), self.hidden**-0.5)
+
+    @property
+    def weights(self) -> list[Tensor]:
+        """The parameters in the order of the kernels of `torch.nn`."""
+        return [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh]
+
+
+def cut(states: Tensor, lengths: Tensor | None) -> Tensor:
+    """The states with zeros past each row's length. (batch, time, hidden)"""
+    return states if lengths is None else states * mask(lengths, states.shape[1])[:, :, None]
+
+
+def last(states: Tensor, lengths: Tensor | None) -> Tensor:
+    """The state at the end of each row. (batch, time, hidden) -> (batch, hidden)"""
+    if lengths is None:
+        return states[:, -1]
+    return states[torch.arange(len(lengths), device=states.device), lengths - 1]
+
+
+def recur(
+    project: Callable[[Tensor], Tensor],
+    weight: Tensor,
+    mathematics: Mathematics,
+    x: Inputs,
+    lengths: Tensor | None,
+    state: State,
+) -> tuple[Tensor, State]:
+    """A whole sequence on a packed recurrence (see `recurrences.py`)."""
+    batch, time = x.shape[:2]
+    layout = Layout.of(batch, time, lengths)
+    if isinstance(x, Words) and len(x.table) <= x.numbers.numel():
+        numbers = layout.pack(x.numbers[:, :, None])[:, 0]
+        rows = project(x.table)
+    else:
+        numbers, rows = None, project(layout.pack(vectors(x)))
+    first = [layout.sort(member) for member in state]
+    packed: tuple[Tensor, ...] = Recurrence.apply(
+        mathematics, layout.blocks, rows, numbers, weight, *first
+    )  # type: ignore[no-untyped-call]
+    final = tuple(member.index_select(0, layout.final) for member in packed)
+    return layout.unpack(packed[0], batch, time), final
+
+
+# How the kernels of torch take a layer: biases, one layer, no dropout, training, one direction,
+# batch first.
+KERNEL = (True, 1, 0.0, True, False, True)
+
+
+@cells.register("tanh")
+class Tanh(TorchCell):
+    """h' = tanh(W_i x + b_i + W_h h + b_h), Elman's network."""
+
+    blocks = 1
+
+    def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
+        """One step of the equation above."""
+        recurrent = nn.functional.linear(state[0], self.weight_hh, self.bias_hh)
+        return (torch.tanh(projected + recurrent),), {}
+
+    def run(self, x: Inputs, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
+        """On `torch.nn.RNN`'s kernel."""
+        states, _ = torch.rnn_tanh(vectors(x), state[0][None], self.weights, *KERNEL)
+        return cut(states, lengths), (last(states, lengths),)
+
+
+@cells.register("lstm")
+class LSTM(TorchCell):
+    """i, f, o = σ(W x + U h + b), g = tanh(…); c' = f∘c + i∘g; h' = o∘tanh(c')."""
+
+    blocks = 4
+    gate_names = ("input", "forget", "output")
+    state_names = ("h", "c")
+
+    def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
+        """One step of the equations above."""
+        h, c = state
+        blocks = projected + nn.functional.linear(h, self.weight_hh)
+        i, f, g, o = blocks.chunk(4, dim=1)
+        i, f, o = torch.sigmoid(i), torch.sigmoid(f), torch.sigmoid(o)
+        c = f * c + i * torch.tanh(g)
+        return (o * torch.tanh(c), c), {"input": i, "forget": f, "output": o}
+
+    def project(self, x: Tensor) -> Tensor:
+        """Both biases at once: only their sum matters."""
+        return nn.functional.linear(x, self.weight_ih, self.bias_ih + self.bias_hh)
+
+    def run(self, x: Inputs, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
+        """On a CPU on our own recurrence, elsewhere on `torch.nn.LSTM`'s kernel."""
+        if self.weight_hh.device.type == "cpu":
+            return recur(self._doubled, self.weight_hh, LSTMMathematics(), x, lengths, state)
+        return self.kernel(x, lengths, state)
+
+    def _doubled(self, x: Tensor) -> Tensor:
+        """`project` with the block of g doubled, as `LSTMMathematics` wants it."""
+        double = DOUBLE_G.to(self.weight_ih).repeat_interleave(self.hidden)
+        bias = (self.bias_ih + self.bias_hh) * double
+        return nn.functional.linear(x, self.weight_ih * double[:, None], bias)
+
+    def kernel(self, x: Inputs, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
+        """On `torch.nn.LSTM`'s kernel.
+
+        The kernel knows no lengths. So padding gets an input of its own that shuts the input
+        gate and opens the forget gate: c stays what it was to the bit, and the last c is the
+        true one. h is read off where the row ends.
+        """
+        x, weights = vectors(x), self.weights
+        if lengths is not None:
+            padding = ~mask(lengths, x.shape[1])
+            x = torch.cat([x, padding[:, :, None].to(x.dtype)], dim=2)
+            weights = [torch.cat([self.weight_ih, self._freeze()], dim=1), *weights[1:]]
+        h, c = state
+        states, _, c = torch.lstm(x, (h[None], c[None]), weights, *KERNEL)
+        return cut(states, lengths), (last(states, lengths), c[0])
+
+    def _freeze(self) -> Tensor:
+        """A column of input weights that saturates the gates: input shut, forget open."""
+        column = self.weight_ih.new_zeros(4, self.hidden)
+        column[0], column[1] = -100.0, 100.0
+        return column.reshape(-1, 1)
+
+
+@cells.register("gru-torch")
+class TorchGRU(TorchCell):
+    """GRU as in `torch.nn`: n = tanh(W x + b + r∘(U h + b')); h' = (1−z)∘n + z∘h: z keeps."""
+
+    blocks = 3
+    gate_names = ("reset", "update")
+
+    def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
+        """One step of the equations above."""
+        h = state[0]
+        recurrent = nn.functional.linear(h, self.weight_hh, self.bias_hh)
+        xr, xz, xn = projected.chunk(3, dim=1)
+        hr, hz, hn = recurrent.chunk(3, dim=1)
+        r, z = torch.sigmoid(xr + hr), torch.sigmoid(xz + hz)
+        n = torch.tanh(xn + r * hn)
+        return ((1 - z) * n + z * h,), {"reset": r, "update": z}
+
+    def run(self, x: Inputs, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
+        """On `torch.nn.GRU`'s kernel."""
+        states, _ = torch.gru(vectors(x), state[0][None], self.weights, *KERNEL)
+        return cut(states, lengths), (last(states, lengths),)
+
+
+class ResetFirstGRU(Cell):
+    """The two GRUs whose reset gate acts before the matrix: n = tanh(W x + U(r∘h) + b)."""
+
+    blocks = 3
+    gate_names = ("reset", "update")
+    update_keeps: ClassVar[bool]
+
+    def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
+        """One step: gates, candidate, and the mixture that the update gate decides."""
+        h = state[0]
+        hidden = self.hidden
+        xr, xz, xn = projected.chunk(3, dim=1)
+        hr, hz = nn.functional.linear(h, self.weight_hh[: 2 * hidden]).chunk(2, dim=1)
+        r, z = torch.sigmoid(xr + hr), torch.sigmoid(xz + hz)
+        n = torch.tanh(xn + nn.functional.linear(r * h, self.weight_hh[2 * hidden :]))
+        keep = z if self.update_keeps else 1 - z
+        return (keep * h + (1 - keep) * n,), {"reset": r, "update": z}
+
+    def run(self, x: Inputs, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
+        """On a recurrence with its own gradient."""
+        return recur(
+            self.project, self.weight_hh, GatedMathematics(self.update_keeps), x, lengths, state
+        )
+
+
+@cells.register("gru-cho")
+class ChoGRU(ResetFirstGRU):
+    """GRU as in Cho et al. 2014 and baan2019's text: h' = (1−z)∘h + z∘n: z writes."""
+
+    update_keeps = False
+
+
+@cells.register("gru-renn")
+class RennGRU(ResetFirstGRU):
+    """GRU as in aitken2021's program: h' = u∘h + (1−u)∘c: u keeps."""
+
+    update_keeps = True
+
+
+@cells.register("ugrnn")
+class UGRNN(Cell):
+    """u = σ(A_u x + W_u h + b_u); c = tanh(A_c x + W_c h + b_c); h' = u∘h + (1−u)∘c."""
+
+    blocks = 2
+    gate_names = ("update",)
+
+    def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
+        """One step of the equations above."""
+        h = state[0]
+        u, c = (projected + nn.functional.linear(h, self.weight_hh)).chunk(2, dim=1)
+        u, c = torch.sigmoid(u), torch.tanh(c)
+        return (u * h + (1 - u) * c,), {"update": u}
+
+    def run(self, x: Inputs, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
+        """On a recurrence with its own gradient."""
+        return recur(self.project, self.weight_hh, UpdateMathematics(), x, lengths, state)

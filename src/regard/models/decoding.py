@@ -1,0 +1,90 @@
+"""From logits to words: greedy and beam decoding, and feeding a model a mixture of words."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from regard.models.outputs import Memory, Seq2Seq
+from regard.tasks.vocabulary import EOS, PAD, SOS
+
+
+@torch.no_grad()
+def greedy(model: Seq2Seq, source: Tensor, lengths: Tensor, limit: int) -> Tensor:
+    """The likeliest word at each step, each row until its `<EOS>` or `limit` words.
+
+    source (batch, source), lengths (batch,) -> words (batch, at most limit), `<PAD>` after the end
+    """
+    memory = model.encode(source, lengths)
+    words, state = torch.full_like(lengths, SOS), memory.initial
+    ended = torch.zeros_like(lengths, dtype=torch.bool)
+    chosen = []
+    for _ in range(limit):
+        logits, state = model.step(memory, words, state)
+        words = logits.argmax(dim=1).masked_fill(ended, PAD)
+        chosen.append(words)
+        ended = ended | (words == EOS)
+        if bool(ended.all()):
+            break
+    return torch.stack(chosen, dim=1) if chosen else source[:, :0]
+
+
+@torch.no_grad()
+def beam(model: Seq2Seq, source: Tensor, lengths: Tensor, limit: int, width: int = 5) -> Tensor:
+    """The likeliest sequence that a beam of `width` finds, per row; `width=1` is greedy.
+
+    Sequences are compared by log-probability per word, `<EOS>` counted, so that longer ones are
+    not at a disadvantage. Each row stops when nothing in its beam can still win.
+    """
+    rows = len(source)
+    memory = _repeat(model.encode(source, lengths), width)
+    state, device = memory.initial, source.device
+    words = torch.full((rows * width,), SOS, device=device)
+    scores = torch.full((rows, width), float("-inf"), device=device)
+    scores[:, 0] = 0.0  # all beams start alike: only the first counts
+    history = torch.full((rows, width, 0), PAD, device=device)
+    best = torch.full((rows, limit), PAD, device=device)
+    best_score = torch.full((rows,), float("-inf"), device=device)
+    for step in range(limit):
+        logits, state = model.step(memory, words, state)
+        options = scores[:, :, None] + logits.log_softmax(dim=1).view(rows, width, -1)
+        scores, index = options.flatten(1).topk(width, dim=1)  # (rows, width)
+        parent, word = index // options.shape[2], index % options.shape[2]
+        history = torch.cat(
+            [history.gather(1, parent[:, :, None].expand_as(history)), word[:, :, None]], dim=2
+        )
+        ending = (word == EOS) | (step == limit - 1)
+        finished = torch.where(ending, scores / (step + 1), float("-inf"))
+        top, beam_index = finished.max(dim=1)
+        better = top > best_score
+        best[better, : step + 1] = history[better, beam_index[better]]
+        best_score = torch.where(better, top, best_score)
+        scores = scores.masked_fill(ending, float("-inf"))
+        if bool((scores.max(dim=1).values / limit <= best_score).all()):
+            break
+        flat = (torch.arange(rows, device=device)[:, None] * width + parent).flatten()
+        words, state = word.flatten(), tuple(s[flat] for s in state)
+    return best
+
+
+def _repeat(memory: Memory, times: int) -> Memory:
+    rows = torch.arange(len(memory.states), device=memory.states.device)
+    return memory.select(rows.repeat_interleave(times))
+
+
+@torch.no_grad()
+def mixed_inputs(model: Seq2Seq, memory: Memory, inputs: Tensor, forced: Tensor) -> Tensor:
+    """What the decoder is fed when only some steps are forced.
+
+    `forced` (target,) says for each step whether its input is the teacher's or the model's own
+    last choice. No gradient passes an arg-max, so the inputs can be found first, without any
+    record, and the pass that is differentiated takes them as given: the gradient is exactly
+    that of a loop over steps, and the pass runs on the fast path.
+    """
+    fed = inputs.clone()
+    state = memory.initial
+    for t, teacher in enumerate(forced.tolist()[1:], start=1):
+        logits, state = model.step(memory, fed[:, t - 1], state)
+        if not teacher:
+            fed[:, t] = logits.argmax(dim=1)
+    return fed

@@ -1,0 +1,68 @@
+"""What every sequence-to-sequence model yields, and the interface that decoding needs of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from regard.models.attention import Site
+from regard.models.cells import State
+
+
+class Memory(NamedTuple):
+    """What the decoder may know of the source."""
+
+    states: Tensor  # (batch, source, features)
+    mask: Tensor  # (batch, source), True where there is a word
+    initial: State  # the decoder's state before its first step, batch first
+
+    def select(self, rows: Tensor) -> Memory:
+        """The memory of some rows, in a given order and with repetition (beam search)."""
+        return Memory(self.states[rows], self.mask[rows], tuple(s[rows] for s in self.initial))
+
+
+@dataclass(frozen=True)
+class Output:
+    """One pass over a batch."""
+
+    logits: Tensor  # (batch, target, vocab)
+    encoder_states: Tensor  # (batch, source, features)
+    decoder_states: Tensor  # (batch, target, hidden)
+    sites: dict[str, Site] = field(default_factory=dict)
+    gates: dict[str, Tensor] = field(default_factory=dict)  # (batch, time, hidden), on request
+
+
+class Seq2Seq(nn.Module, ABC):
+    """An encoder-decoder: `encode` once, then `forward` all steps at once or `step` one by one."""
+
+    @abstractmethod
+    def encode(self, source: Tensor, lengths: Tensor) -> Memory:
+        """Read the source. (batch, source), (batch,)"""
+
+    @abstractmethod
+    def decode(self, memory: Memory, inputs: Tensor, lengths: Tensor | None = None) -> Output:
+        """All decoder steps, given what is fed in at each. inputs (batch, target)
+
+        With `lengths` (batch,), what lies past a row's length need not be computed and means
+        nothing.
+        """
+
+    @abstractmethod
+    def step(self, memory: Memory, words: Tensor, state: State) -> tuple[Tensor, State]:
+        """One decoder step. words (batch,) -> logits (batch, vocab), and the next state."""
+
+    @abstractmethod
+    def trace(self, source: Tensor, lengths: Tensor, inputs: Tensor) -> Output:
+        """The same as `forward` on the step-by-step path, with the gates where there are any."""
+
+    def forward(self, source: Tensor, lengths: Tensor, inputs: Tensor) -> Output:
+        """Encode, then all decoder steps on the fastest path."""
+        return self.decode(self.encode(source, lengths), inputs)
+
+    @property
+    def parameter_count(self) -> int:
+        """How many numbers are learned."""
+        return sum(p.numel() for p in self.parameters() if p.requires_grad)

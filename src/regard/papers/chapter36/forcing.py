@@ -1,0 +1,103 @@
+"""Teacher forcing and its alternatives, and the exposure bias that they differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.display import Bars, Figure, Line, Panel, Table
+from regard.papers.chapter36.measuring import difference, floats, spread
+from regard.papers.chapter36.reversal import UPDATES, chapter
+from regard.papers.experiment import Experiment, Findings, Plan, Runs, Scale, experiments
+from regard.runs import Run
+from regard.statistics import Estimate
+
+STRATEGIES = ("always", "never", "ratio", "scheduled", "professor")
+
+
+@experiments.register("chapter36/forcing")
+class Forcing(Experiment):
+    """Five ways to feed a decoder while it learns."""
+
+    title = "What the decoder is fed"
+    about = (
+        "The chapter's table compares five strategies: always the right letter, never, a coin"
+        " flip, a chance that falls over training, and professor forcing, where a discriminator"
+        " makes free running look like being taught. Exposure bias is measured as the share of"
+        " letters right when forced, minus the share right when running freely. (Whole strings"
+        " cannot show it: greedy decoding gets a string right exactly when every forced step is"
+        " right.)"
+    )
+    claims = ("c36.forcing",)
+
+    def plan(self, scale: Scale) -> Plan:
+        """The chapter's model with each strategy."""
+        return {strategy: chapter(scale, forcing=strategy) for strategy in STRATEGIES}
+
+    def measure(self, runs: Runs, scale: Scale) -> Findings:
+        """Convergence, final accuracy, and the gap."""
+        half = {name: Estimate.of(map(updates_to_half, runs[name])) for name in STRATEGIES}
+        exact, free, forced = (
+            {name: Estimate.of(run.metrics[m] for run in runs[name]) for name in STRATEGIES}
+            for m in ("accuracy", "token_accuracy", "forced_token_accuracy")
+        )
+        gap = {name: difference(forced[name], free[name]) for name in STRATEGIES}
+        measures = {f"{name}_gap": gap[name] for name in STRATEGIES}
+        measures |= {f"{name}_half": half[name] for name in STRATEGIES}
+        measures |= {f"{name}_accuracy": exact[name] for name in STRATEGIES}
+        figure = Figure(
+            "c36-forcing",
+            "Left: free-running exact match on held-out strings during training, mean over seeds."
+            " Right: letters right when forced minus letters right when free, 95 % intervals.",
+            (
+                Panel(
+                    "Learning",
+                    "update",
+                    "exact match, free running",
+                    tuple(learning(runs[n], n, c) for c, n in enumerate(STRATEGIES)),
+                    y_range=(0, 1.05),
+                ),
+                Panel(
+                    f"Exposure bias after {UPDATES[scale]} updates",
+                    "",
+                    "forced − free letter accuracy",
+                    (spread(Bars, "", gap, 0),),
+                ),
+            ),
+        )
+        table = Table(
+            "Strategies",
+            (
+                "strategy",
+                "updates to 50 %",
+                "exact match",
+                "letters, forced",
+                "letters, free",
+                "gap",
+            ),
+            tuple((n, half[n], exact[n], forced[n], free[n], gap[n]) for n in STRATEGIES),
+        )
+        fastest = min(STRATEGIES, key=lambda name: half[name].mean)
+        widest = max(STRATEGIES, key=lambda name: gap[name].mean)
+        found = (
+            f"'{fastest}' is the first to reverse half of the strings"
+            f" ({half[fastest].mean:.0f} updates); '{widest}' has the widest gap between forced"
+            f" and free running ({gap[widest].mean:.3f}).",
+        )
+        return Findings({"c36.forcing": measures}, (table,), (figure,), found)
+
+
+def updates_to_half(run: Run) -> float:
+    """The first evaluation with half of the strings right; the last update if there is none."""
+    updates, accuracies = run.curve("accuracy", "validation")
+    return float(
+        next((u for u, a in zip(updates, accuracies, strict=True) if a >= 0.5), updates[-1])
+    )
+
+
+def learning(runs: Sequence[Run], label: str, colour: int) -> Line:
+    """Validation accuracy over updates, mean over seeds."""
+    curves = [run.curve("accuracy", "validation") for run in runs]
+    values = np.array([accuracy for _, accuracy in curves])
+    return Line(label, floats(curves[0][0]), floats(values.mean(axis=0)), colour=colour)

@@ -1,0 +1,58 @@
+"""Experiments: which runs a claim needs, and what to measure on them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from regard.display import Figure, Table
+from regard.papers.claims import Claim, ledger
+from regard.registry import Registry
+from regard.runs import Run, RunConfig, assemble
+from regard.statistics import Estimate
+
+Scale = Literal["quick", "full"]
+Plan = dict[str, list[RunConfig]]  # condition -> one configuration per seed
+Runs = Mapping[str, Sequence[Run]]  # condition -> one run per seed
+Measures = dict[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What an experiment found: numbers for each claim, tables, figures, and it in words."""
+
+    measures: dict[str, Measures] = field(default_factory=dict)  # claim id -> name -> estimate
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    found: tuple[str, ...] = ()
+
+
+class Experiment(ABC):
+    """One experiment of one paper. `plan` says what to train, `measure` looks at the runs."""
+
+    title: ClassVar[str]
+    about: ClassVar[str]
+    claims: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def plan(self, scale: Scale) -> Plan:
+        """The runs that are needed, by condition."""
+
+    @abstractmethod
+    def measure(self, runs: Runs, scale: Scale) -> Findings:
+        """What the runs show."""
+
+    def rows(self) -> list[Claim]:
+        """The claims that this experiment decides."""
+        return [ledger()[claim] for claim in self.claims]
+
+
+experiments: Registry[type[Experiment]] = Registry("experiment")
+
+
+def seeds(count: int, task: str, model: str, **overrides: Any) -> list[RunConfig]:
+    """One configuration per seed. A dot in a key is written as two underscores."""
+    values = {key.replace("__", "."): value for key, value in overrides.items()}
+    return [assemble(task, model, seed, values) for seed in range(count)]

@@ -1,0 +1,197 @@
+"""Reproduce a paper: train what is missing, measure, judge, keep the result."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from regard.display import Figure, Table
+from regard.errors import RegardError, unknown
+from regard.papers.claims import ledger
+from regard.papers.experiment import Plan, Scale, experiments
+from regard.runs import Monitor, Run, run_all
+from regard.runs.files import read_json, write_json, write_whole
+from regard.runs.provenance import provenance
+from regard.statistics import Estimate
+
+
+def results_folder() -> Path:
+    """Where results go unless told otherwise: $REGARD_RESULTS, or `results` here."""
+    return Path(os.environ.get("REGARD_RESULTS", "results"))
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one experiment found at one scale, as kept on disk."""
+
+    experiment: str
+    scale: str
+    title: str
+    about: str
+    found: tuple[str, ...]
+    tables: tuple[Table, ...]
+    figures: tuple[Figure, ...]
+    claims: tuple[dict[str, Any], ...]  # rows of the ledger with what was measured
+    settings: dict[str, Any]  # condition -> configuration of its first seed, seeds
+    provenance: dict[str, Any]
+    plan: str  # hash of the runs and rules that this result rests on
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            **self.__dict__,
+            "tables": [table.to_json() for table in self.tables],
+            "figures": [figure.to_json() for figure in self.figures],
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Result:
+        """The inverse of `to_json`."""
+        return cls(
+            **{
+                **data,
+                "found": tuple(data["found"]),
+                "claims": tuple(data["claims"]),
+                "tables": tuple(map(Table.from_json, data["tables"])),
+                "figures": tuple(map(Figure.from_json, data["figures"])),
+            }
+        )
+
+
+def names_of(target: str) -> list[str]:
+    """The experiments that `paper` or `paper/experiment` stands for."""
+    names = [name for name in experiments if target in (name, name.split("/")[0])]
+    if not names:
+        options = [*papers(), *experiments]
+        raise RegardError(unknown("paper or experiment", target, options))
+    return names
+
+
+def papers() -> list[str]:
+    """The papers that have experiments, in order."""
+    return list(dict.fromkeys(name.split("/")[0] for name in experiments))
+
+
+def reproduce(
+    target: str,
+    scale: Scale = "quick",
+    runs: Path | None = None,
+    results: Path | None = None,
+    jobs: int | None = None,
+    monitor: Monitor | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> list[Result]:
+    """All experiments of a paper, or one. What is on disk already is not done again.
+
+    All runs are trained first, side by side, so that no core waits; then each experiment is
+    measured and written down.
+    """
+    names = names_of(target)
+    results = results or results_folder()
+    plans = {name: experiments[name]().plan(scale) for name in names}
+    todo = [name for name in names if _kept(results, name, scale, plans[name]) is None]
+    configs = [c for name in todo for group in plans[name].values() for c in group]
+    trained = {run.config.name: run for run in run_all(configs, runs, jobs, monitor)}
+    for name in todo:
+        say(f"measuring {name}")
+        conditions = {
+            condition: [trained[config.name] for config in configs]
+            for condition, configs in plans[name].items()
+        }
+        _measure(name, scale, plans[name], conditions, results)
+    return [result for name in names if (result := load(results, name, scale))]
+
+
+def _measure(
+    name: str, scale: Scale, plan: Plan, conditions: dict[str, list[Run]], results: Path
+) -> None:
+    experiment = experiments[name]()
+    findings = experiment.measure(conditions, scale)
+    rows = [claim.row(scale, findings.measures[claim.id]) for claim in experiment.rows()]
+    result = Result(
+        name,
+        scale,
+        experiment.title,
+        experiment.about,
+        findings.found,
+        findings.tables,
+        findings.figures,
+        tuple(rows),
+        {
+            condition: {"seeds": [c.seed for c in configs], **configs[0].to_json()}
+            for condition, configs in plan.items()
+        },
+        provenance(),
+        _hash(name, plan),
+    )
+    folder = results / name.split("/")[0] / scale
+    for figure in findings.figures:
+        write_whole(folder / "figures" / f"{figure.name}.svg", figure.svg().encode())
+    write_json(_path(results, name, scale), result.to_json())
+
+
+def _path(results: Path, name: str, scale: str) -> Path:
+    paper, experiment = name.split("/")
+    return results / paper / scale / f"{experiment}.json"
+
+
+def _hash(name: str, plan: Plan) -> str:
+    rules = [claim.rule for claim in experiments[name]().rows()]
+    runs = [config.name for group in plan.values() for config in group]
+    return sha256("\n".join([*rules, *runs]).encode()).hexdigest()[:12]
+
+
+def _kept(results: Path, name: str, scale: Scale, plan: Plan) -> Result | None:
+    result = load(results, name, scale)
+    return result if result and result.plan == _hash(name, plan) else None
+
+
+def load(results: Path, name: str, scale: str) -> Result | None:
+    """A result from disk, or None if there is none."""
+    path = _path(results, name, scale)
+    return Result.from_json(read_json(path)) if path.is_file() else None
+
+
+def load_folder(folder: Path) -> list[Result]:
+    """All results in a folder and below, in the order of the experiments."""
+    paths = [path for path in sorted(folder.rglob("*.json")) if path.parent.name != "figures"]
+    found = [read_json(path) for path in paths]
+    results = [
+        Result.from_json(data) for data in found if isinstance(data, dict) and "experiment" in data
+    ]
+    if not results:
+        raise RegardError(
+            f"{folder} holds no results. `regard reproduce chapter36 --out {folder}` makes some."
+        )
+    order = list(experiments)
+    return sorted(results, key=lambda r: (order.index(r.experiment), r.scale))
+
+
+def claims(paper: str | None = None, results: Path | None = None) -> Iterator[dict[str, Any]]:
+    """Every row of the ledger with what was measured, at full scale where there is that."""
+    results = results or results_folder()
+    known = list(dict.fromkeys(claim.paper for claim in ledger().values()))
+    if paper is not None and paper not in known:
+        raise RegardError(unknown("paper with claims", paper, known))
+    for claim in ledger().values():
+        if paper in (None, claim.paper):
+            yield _row(claim.id, claim.experiment, results) or claim.row(None, None)
+
+
+def _row(claim: str, experiment: str, results: Path) -> dict[str, Any] | None:
+    for scale in ("full", "quick"):
+        result = load(results, experiment, scale)
+        row = next((row for row in result.claims if row["id"] == claim), None) if result else None
+        if row:
+            return row
+    return None
+
+
+def estimate(row: dict[str, Any]) -> Estimate | None:
+    """The headline number of a row of `claims`, or None where nothing was measured."""
+    measured = row["measures"].get(row["headline"])
+    return Estimate.of(measured["values"]) if measured else None

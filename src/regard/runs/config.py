@@ -1,0 +1,129 @@
+"""The configuration of a run: a task, a model, a training, a seed; nothing else determines it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from regard.config import Config, faults_in, validated
+from regard.errors import RegardError, nearest, unknown
+from regard.models import Seq2Seq, models, presets
+from regard.tasks import Task, TaskConfig, tasks
+from regard.training import TrainingConfig, seed_everything
+
+# Raised whenever a change to the code changes the numbers that a configuration gives.
+NUMERICS = 1
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What determines a run. The same dotted names in `config.json`, on the command line, here."""
+
+    task_name: str
+    task: TaskConfig
+    model_kind: str
+    model: Config
+    training: TrainingConfig
+    seed: int
+
+    def to_json(self) -> dict[str, Any]:
+        """As written to `config.json`."""
+        return {
+            "seed": self.seed,
+            "task": {"name": self.task_name, **self.task.model_dump()},
+            "model": {"kind": self.model_kind, **self.model.model_dump()},
+            "training": self.training.model_dump(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RunConfig:
+        """The inverse of `to_json`."""
+        task, model = dict(data["task"]), dict(data["model"])
+        task_name, model_kind = task.pop("name"), model.pop("kind")
+        return cls(
+            task_name,
+            validated(tasks[task_name].Config, task, "task"),
+            model_kind,
+            validated(models[model_kind][0], model, "model"),
+            validated(TrainingConfig, data["training"], "training"),
+            int(data["seed"]),
+        )
+
+    @property
+    def name(self) -> str:
+        """The folder's name: readable in front, the hash of everything behind."""
+        content = json.dumps([NUMERICS, self.to_json()], sort_keys=True)
+        return f"{self.task_name}-s{self.seed}-{sha256(content.encode()).hexdigest()[:12]}"
+
+    def make_task(self) -> Task:
+        """The task, ready to draw from."""
+        return tasks[self.task_name](self.task)
+
+    def make_model(self, task: Task) -> Seq2Seq:
+        """The model as it is before training: a function of the seed."""
+        seed_everything(self.seed, 0)
+        sizes = len(task.source_vocabulary), len(task.target_vocabulary)
+        kind: Any = models[self.model_kind][1]
+        built: Seq2Seq = kind(self.model, *sizes)
+        return built
+
+
+def assemble(task: str, model: str, seed: int, overrides: Mapping[str, Any]) -> RunConfig:
+    """A run from a task, a preset, and keys that the user set, dotted or bare.
+
+    All faults are found before any is reported: an unknown task does not hide a misspelt key.
+    """
+    faults = []
+    if task not in tasks:
+        faults.append(unknown("task", task, tasks))
+        task = nearest(task, tasks) or next(iter(tasks))
+    if model not in presets:
+        faults.append(unknown("model", model, presets))
+        model = nearest(model, presets) or next(iter(presets))
+    preset = dict(presets[model])
+    kind = preset.pop("model.kind")
+    kinds: dict[str, type[Config]] = {
+        "task": tasks[task].Config,
+        "model": models[kind][0],
+        "training": TrainingConfig,
+    }
+    values: dict[str, dict[str, Any]] = {section: {} for section in kinds}
+    for key, value in preset.items():
+        section, name = key.split(".", 1)
+        values[section][name] = value
+    for key, value in overrides.items():
+        where = _section(key, kinds)
+        if isinstance(where, str):
+            faults.append(where)
+        else:
+            values[where[0]][where[1]] = value
+    for section, config in kinds.items():
+        faults += faults_in(config, values[section], section)
+    if seed < 0:
+        faults.append(f"seed={seed} does not fit: a seed is 0 or more.")
+    if faults:
+        raise RegardError(*faults)
+    return RunConfig.from_json(
+        {
+            "seed": seed,
+            "task": {"name": task, **values["task"]},
+            "model": {"kind": kind, **values["model"]},
+            "training": values["training"],
+        }
+    )
+
+
+def _section(key: str, kinds: Mapping[str, type[Config]]) -> tuple[str, str] | str:
+    """Where a key belongs, as (section, name), or the fault that it has."""
+    dotted = [f"{section}.{name}" for section, kind in kinds.items() for name in kind.model_fields]
+    found = [full for full in dotted if key in (full, full.split(".", 1)[1])]
+    if len(found) == 1:
+        section, name = found[0].split(".", 1)
+        return section, name
+    if found:
+        return f"The key '{key}' could be {' or '.join(found)}: give it in full."
+    bare = {full.split(".", 1)[1] for full in dotted}
+    return unknown("key", key, dotted if "." in key else bare)

@@ -1,0 +1,153 @@
+"""Many runs side by side: one process a core, one thread a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from queue import Empty, Queue
+from threading import Lock, Thread
+from typing import Any, Protocol
+
+from regard.errors import RegardError
+from regard.runs.config import RunConfig
+from regard.runs.run import Run, execute, runs_folder
+
+
+class Monitor(Protocol):
+    """Whoever wants to see how the runs go."""
+
+    def progress(
+        self, config: RunConfig, update: int, total: int, loss: float, accuracy: float | None
+    ) -> None:
+        """A run has come this far."""
+
+    def finished(self, config: RunConfig) -> None:
+        """A run is done (or was, before anybody asked)."""
+
+
+def run_all(
+    configs: Sequence[RunConfig],
+    root: Path | None = None,
+    jobs: int | None = None,
+    monitor: Monitor | None = None,
+    preset: str = "",
+) -> list[Run]:
+    """The runs of all configurations, in order; each is trained once, whoever asks how often.
+
+    A run that fails does not stop the others; its faults are raised when all have ended.
+    """
+    root = root or runs_folder()
+    wanted = {config.name: config for config in configs}
+    missing = []
+    for config in wanted.values():
+        if Run(root / config.name, config).done:
+            if monitor:
+                monitor.finished(config)
+        else:
+            missing.append(config)
+    jobs = min(jobs or os.cpu_count() or 1, len(missing))
+    if jobs > 1:
+        _Pool(missing, root, monitor, preset).work(jobs)
+    else:
+        for config in missing:
+            _in_this_process(config, root, monitor, preset)
+    return [Run(root / config.name, config) for config in configs]
+
+
+def _in_this_process(config: RunConfig, root: Path, monitor: Monitor | None, preset: str) -> None:
+    def watch(update: int, total: int, loss: float, accuracy: float | None) -> None:
+        if monitor:
+            monitor.progress(config, update, total, loss, accuracy)
+
+    execute(config, root, watch, preset)
+    if monitor:
+        monitor.finished(config)
+
+
+class _Pool:
+    """Worker processes that take configurations from one queue."""
+
+    def __init__(
+        self, configs: Sequence[RunConfig], root: Path, monitor: Monitor | None, preset: str
+    ):
+        self.root, self.monitor, self.preset = root, monitor, preset
+        self.queue: Queue[RunConfig] = Queue()
+        for config in configs:
+            self.queue.put(config)
+        self.faults: list[str] = []
+        self.lock = Lock()
+        self.workers: list[subprocess.Popen[str]] = []
+
+    def work(self, jobs: int) -> None:
+        threads = [Thread(target=self._employ, daemon=True) for _ in range(jobs)]
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                while thread.is_alive():
+                    thread.join(timeout=0.2)  # so that an interrupt is heard
+        finally:
+            for worker in self.workers:
+                worker.kill() if worker.poll() is None else None
+        if self.faults:
+            raise RegardError(*dict.fromkeys(self.faults))
+
+    def _employ(self) -> None:
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "regard.runs.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+        )
+        self.workers.append(worker)
+        assert worker.stdin and worker.stdout
+        try:
+            while True:
+                config = self.queue.get_nowait()
+                order = {
+                    "id": config.name,
+                    "config": config.to_json(),
+                    "root": str(self.root),
+                    "preset": self.preset,
+                }
+                worker.stdin.write(json.dumps(order) + "\n")
+                worker.stdin.flush()
+                if not self._listen(worker, config):
+                    return self._employ() if not self.queue.empty() else None
+        except Empty:
+            worker.stdin.close()
+            worker.wait()
+        except OSError:
+            self._fault(f"The worker for {config.name} could not be reached.")
+
+    def _listen(self, worker: subprocess.Popen[str], config: RunConfig) -> bool:
+        """Follow one run to its end; False if the worker died under it."""
+        assert worker.stdout
+        for line in worker.stdout:
+            event: dict[str, Any] = json.loads(line)
+            with self.lock:
+                if event["event"] == "progress" and self.monitor:
+                    self.monitor.progress(
+                        config, event["update"], event["total"], event["loss"], event["accuracy"]
+                    )
+                elif event["event"] == "done":
+                    if self.monitor:
+                        self.monitor.finished(config)
+                    return True
+                elif event["event"] == "failed":
+                    self.faults += event["faults"]
+                    return True
+        self._fault(
+            f"The process that trained {config.name} ended with code {worker.wait()}."
+            " Ask again and the run goes on from its last checkpoint."
+        )
+        return False
+
+    def _fault(self, fault: str) -> None:
+        with self.lock:
+            self.faults.append(fault)

@@ -1,0 +1,94 @@
+"""Files that are either whole or not there, and a lock that dies with its process."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
+
+from regard.errors import RegardError
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that a reader sees the old one or the new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with part.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write JSON for people: indented, in the given order."""
+    write_whole(path, (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON, or say which file is not what it should be."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise RegardError(
+            f"{path} is not valid JSON ({error}). Delete the folder it is in and run again."
+        ) from None
+
+
+def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    """Write tensors as safetensors."""
+    write_whole(path, save({name: t.detach().cpu().contiguous() for name, t in tensors.items()}))
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Read safetensors, or say which file is damaged."""
+    try:
+        return load(path.read_bytes())
+    except SafetensorError as error:
+        raise RegardError(
+            f"{path} is not a whole safetensors file ({error}). Delete it and run again."
+        ) from None
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Be the only process that writes to `folder`; refuse if another one is at it.
+
+    The operating system lets go of the lock when the process ends, however it ends.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "LOCK").open("a+", encoding="utf-8") as file:
+        if not _take(file.fileno()):
+            file.seek(0)
+            holder = file.read().strip() or "unknown"
+            raise RegardError(
+                f"{folder} is being written by another process (id {holder})."
+                " Wait until it has finished, or stop it, and ask again."
+            )
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def _take(descriptor: int) -> bool:
+    """Take an exclusive lock without waiting; False if somebody else has it."""
+    try:
+        try:
+            import fcntl
+        except ImportError:  # Windows
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,216 @@
+"""A run: a folder that explains itself, and the way to fill it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.errors import RegardError
+from regard.models import Seq2Seq
+from regard.runs.config import RunConfig
+from regard.runs.files import locked, read_json, read_tensors, write_json, write_tensors
+from regard.runs.provenance import provenance
+from regard.tasks import Task
+from regard.training import Trainer, evaluate, fit, one_thread
+from regard.training.loop import under
+
+# Called with (updates done, updates in all, loss, validation accuracy or None).
+Watch = Callable[[int, int, float, float | None], None]
+
+
+def runs_folder() -> Path:
+    """Where runs go unless told otherwise: $REGARD_RUNS, or `runs` here."""
+    return Path(os.environ.get("REGARD_RUNS", "runs"))
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run on disk.
+
+    >>> run = regard.train("reversal", model="chapter36", seed=0)   # doctest: +SKIP
+    >>> run.metrics["accuracy"], run.curve("loss")                  # doctest: +SKIP
+    """
+
+    folder: Path
+    config: RunConfig
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Run:
+        """The run in a folder, which may still be unfinished."""
+        folder = Path(folder)
+        path = folder / "config.json"
+        if not path.is_file():
+            raise RegardError(
+                f"{folder} is not a run: it has no config.json."
+                " `regard ls runs` lists the runs there are."
+            )
+        return cls(folder, RunConfig.from_json(read_json(path)))
+
+    @property
+    def done(self) -> bool:
+        """Whether training came to its end."""
+        return (self.folder / "DONE").is_file()
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Final metrics, updates and seconds, as written at the end."""
+        if not self.done:
+            raise RegardError(f"{self.folder} is not finished; ask for it again and it goes on.")
+        summary: dict[str, Any] = read_json(self.folder / "DONE")
+        return summary
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """The final metrics."""
+        metrics: dict[str, Any] = self.summary["metrics"]
+        return metrics
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Every row of `metrics.jsonl`: one per update, and one per evaluation."""
+        lines = (self.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines]
+
+    def curve(self, name: str, split: str | None = None) -> tuple[list[int], list[float]]:
+        """One metric over updates; without a split, the training loss."""
+        rows = [row for row in self.rows() if row.get("split") == split]
+        return [row["update"] for row in rows], [row[name] for row in rows]
+
+    def task(self) -> Task:
+        """The task that the run learned."""
+        return self.config.make_task()
+
+    def model(self, checkpoint: str | int = "last") -> Seq2Seq:
+        """The model at a checkpoint: `last`, `best`, or the number of an update that was kept."""
+        model = self.config.make_model(self.task())
+        model.load_state_dict(read_tensors(self._checkpoint(checkpoint)))
+        return model.eval()
+
+    def checkpoints(self) -> list[int]:
+        """The updates whose weights were kept, in order."""
+        return sorted(int(path.stem) for path in (self.folder / "checkpoints").glob("[0-9]*"))
+
+    def _checkpoint(self, which: str | int) -> Path:
+        kept = self.checkpoints()
+        if which == "last" and kept:
+            which = kept[-1]
+        name = which if isinstance(which, str) else f"{which:08d}"
+        path = self.folder / "checkpoints" / f"{name}.safetensors"
+        if not path.is_file():
+            raise RegardError(
+                f"{self.folder} has no checkpoint '{which}'."
+                f" Kept: last, best, {', '.join(map(str, kept))}."
+            )
+        return path
+
+
+class Folder:
+    """The keeper of one run: metrics are appended, checkpoints replaced, each in whole pieces."""
+
+    def __init__(self, folder: Path, watch: Watch | None):
+        self.folder, self.watch = folder, watch
+        self.metrics = (folder / "metrics.jsonl").open("ab")
+        self.accuracy: float | None = None
+        self.total = 0
+
+    def log(self, row: dict[str, Any]) -> None:
+        """Append a row; a reader sees it at the next checkpoint at the latest."""
+        self.metrics.write((json.dumps(row) + "\n").encode())
+        if "split" in row:
+            self.accuracy = row["accuracy"]
+        elif self.watch:
+            self.watch(row["update"], self.total, row["loss"], self.accuracy)
+
+    def checkpoint(self, trainer: Trainer, keep: bool, best: bool) -> None:
+        """Metrics first, then weights, then the state that says how much of both is valid."""
+        self.metrics.flush()
+        os.fsync(self.metrics.fileno())
+        state = trainer.state()
+        weights = under(state, "model.")
+        for wanted, name in ((keep, f"{trainer.update:08d}"), (best, "best")):
+            if wanted:
+                write_tensors(self.folder / "checkpoints" / f"{name}.safetensors", weights)
+        state["metrics_size"] = torch.tensor(self.metrics.tell())
+        write_tensors(self.folder / "state.safetensors", state)
+
+    def resume(self, trainer: Trainer) -> None:
+        """Go back to the last state that was written whole, if there is one."""
+        path = self.folder / "state.safetensors"
+        size = 0
+        if path.is_file():
+            state = read_tensors(path)
+            size = int(state.pop("metrics_size"))
+            trainer.load_state(state)
+        self.metrics.truncate(size)
+        self.metrics.seek(size)
+
+    def close(self) -> None:
+        """Let go of the metrics file."""
+        self.metrics.close()
+
+
+def execute(
+    config: RunConfig, root: Path | None = None, watch: Watch | None = None, preset: str = ""
+) -> Run:
+    """The run of a configuration: taken from disk if it is there, gone on with if it was cut."""
+    folder = (root or runs_folder()) / config.name
+    run = Run(folder, config)
+    if run.done:
+        return run
+    with locked(folder), one_thread():
+        if run.done:  # somebody finished it while we waited for nothing
+            return run
+        if not (folder / "provenance.json").is_file():
+            write_json(folder / "provenance.json", provenance(preset=preset))
+        write_json(folder / "config.json", config.to_json())
+        _train(run, watch)
+    return run
+
+
+def _train(run: Run, watch: Watch | None) -> None:
+    config, started = run.config, time.perf_counter()
+    task = config.make_task()
+    trainer = Trainer(config.make_model(task), task, config.training, config.seed)
+    keeper = Folder(run.folder, watch)
+    try:
+        keeper.resume(trainer)
+        keeper.total = config.training.updates
+        fit(trainer, keeper)
+    finally:
+        keeper.close()
+    model = run.model(config.training.report) if config.training.updates else trainer.model
+    write_json(
+        run.folder / "DONE",
+        {
+            "metrics": final_metrics(model.to(config.training.device), task),
+            "updates": trainer.update,
+            "parameters": model.parameter_count,
+            "seconds": round(time.perf_counter() - started, 2),
+            "weights": sha256(run._checkpoint("last").read_bytes()).hexdigest(),
+        },
+    )
+    (run.folder / "state.safetensors").unlink(missing_ok=True)
+
+
+def final_metrics(model: Seq2Seq, task: Task) -> dict[str, Any]:
+    """Everything about the test split, and the accuracy on each further split by its name."""
+    metrics: dict[str, Any] = {}
+    for split in task.splits:
+        if split != "validation":
+            found = evaluate(model, task, task.split(split))
+            metrics |= found if split == "test" else {split: found["accuracy"]}
+    return metrics
+
+
+def list_runs(root: Path | None = None) -> Iterator[Run]:
+    """All runs in a folder, by name; folders that are no runs are passed over."""
+    root = root or runs_folder()
+    for path in sorted(root.glob("*/config.json")):
+        yield Run.open(path.parent)

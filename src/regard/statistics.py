@@ -1,0 +1,75 @@
+"""Numbers over seeds: a mean, an interval, and how many there were."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A quantity measured once per seed.
+
+    The interval is Student's 95 % confidence interval of the mean; with one seed there is none.
+    """
+
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Estimate:
+        """From one number per seed."""
+        return cls(tuple(float(value) for value in values))
+
+    @property
+    def n(self) -> int:
+        """How many seeds."""
+        return len(self.values)
+
+    @property
+    def mean(self) -> float:
+        """The mean over seeds."""
+        return float(np.mean(self.values)) if self.values else math.nan
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Low and high end of the 95 % interval, or None with fewer than two seeds."""
+        if self.n < 2:
+            return None
+        error = float(np.std(self.values, ddof=1)) / math.sqrt(self.n)
+        reach = float(stats.t.ppf(0.975, self.n - 1)) * error
+        return self.mean - reach, self.mean + reach
+
+    @property
+    def low(self) -> float:
+        """The low end of the interval, or the mean where there is none."""
+        return self.interval[0] if self.interval else self.mean
+
+    @property
+    def high(self) -> float:
+        """The high end of the interval, or the mean where there is none."""
+        return self.interval[1] if self.interval else self.mean
+
+    def to_json(self) -> dict[str, Any]:
+        """Mean, interval, number of seeds, and the values themselves."""
+        return {
+            "mean": self.mean,
+            "interval": None if self.interval is None else list(self.interval),
+            "seeds": self.n,
+            "values": list(self.values),
+        }
+
+    def __str__(self) -> str:
+        text = significant(self.mean)
+        if self.interval:
+            text += f" [{significant(self.low)}, {significant(self.high)}]"
+        return f"{text} (n = {self.n})"
+
+
+def significant(value: float) -> str:
+    """A number as one would write it: three digits that matter."""
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -1,0 +1,110 @@
+"""A batch: source and target sequences, and how long each of them really is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.tasks.vocabulary import PAD, SOS
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sequences side by side, padded at the end. Lengths travel with the tensors.
+
+    A target holds its words and then `<EOS>` where the task has one, never `<SOS>`.
+    `alignment` is the source position that each target word should attend to, -1 where none.
+    """
+
+    source: Tensor  # (batch, source), int64
+    source_lengths: Tensor  # (batch,)
+    target: Tensor  # (batch, target), int64
+    target_lengths: Tensor  # (batch,)
+    alignment: Tensor | None = None  # (batch, target), int64
+
+    def __len__(self) -> int:
+        return self.source.shape[0]
+
+    @property
+    def source_mask(self) -> Tensor:
+        """True where the source has a word. (batch, source)"""
+        return mask(self.source_lengths, self.source.shape[1])
+
+    @property
+    def target_mask(self) -> Tensor:
+        """True where the target has a word. (batch, target)"""
+        return mask(self.target_lengths, self.target.shape[1])
+
+    @property
+    def inputs(self) -> Tensor:
+        """What a teacher feeds the decoder: `<SOS>`, then the target without its last word."""
+        start = torch.full_like(self.target[:, :1], SOS)
+        return torch.cat([start, self.target[:, :-1]], dim=1)  # (batch, target)
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same batch on another device."""
+        return Batch(*(None if x is None else x.to(device) for x in self._parts()))  # type: ignore[arg-type]
+
+    def __getitem__(self, index: slice | Tensor) -> Batch:
+        """Some of the rows, with padding that no row needs any more cut away."""
+        rows = Batch(*(None if x is None else x[index] for x in self._parts()))  # type: ignore[arg-type]
+        if not len(rows):
+            return rows
+        source, target = int(rows.source_lengths.max()), int(rows.target_lengths.max())
+        return replace(
+            rows,
+            source=rows.source[:, :source],
+            target=rows.target[:, :target],
+            alignment=None if rows.alignment is None else rows.alignment[:, :target],
+        )
+
+    def pieces(self, size: int) -> Iterator[Batch]:
+        """The batch in pieces of at most `size` rows, in order."""
+        for start in range(0, len(self), size):
+            yield self[start : start + size]
+
+    def _parts(self) -> tuple[Tensor | None, ...]:
+        return (
+            self.source,
+            self.source_lengths,
+            self.target,
+            self.target_lengths,
+            self.alignment,
+        )
+
+
+def mask(lengths: Tensor, width: int) -> Tensor:
+    """True at the first `lengths` of `width` positions. (batch,) -> (batch, width)"""
+    return torch.arange(width, device=lengths.device)[None, :] < lengths[:, None]
+
+
+def collate(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> Batch:
+    """Lists of word numbers as one padded batch."""
+    source, source_lengths = pad(sources)
+    target, target_lengths = pad(targets)
+    return Batch(source, source_lengths, target, target_lengths)
+
+
+def pad(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+    """Rows of numbers, padded at the end, and their lengths. -> (batch, width), (batch,)"""
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    padded = np.full((len(rows), int(lengths.max(initial=0))), PAD, dtype=np.int64)
+    padded[np.arange(padded.shape[1]) < lengths[:, None]] = [x for row in rows for x in row]
+    return torch.from_numpy(padded), torch.from_numpy(lengths)
+
+
+def reverse(rows: Tensor, lengths: Tensor) -> Tensor:
+    """Each row backwards up to its own length; padding stays at the end.
+
+    Works on (batch, width) and on (batch, width, features) alike.
+    """
+    places = torch.arange(rows.shape[1], device=rows.device)[None, :]
+    backwards = lengths[:, None] - 1 - places  # (batch, width), negative in the padding
+    backwards = torch.where(backwards >= 0, backwards, places)
+    if rows.dim() == 3:
+        return rows.gather(1, backwards[:, :, None].expand_as(rows))
+    return rows.gather(1, backwards)

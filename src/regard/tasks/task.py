@@ -1,0 +1,92 @@
+"""What a task is: vocabularies, training batches, splits, and a metric."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import ClassVar, Literal
+from zlib import crc32
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from regard.config import Config
+from regard.registry import Registry
+from regard.tasks.batch import Batch, reverse
+from regard.tasks.vocabulary import EOS, Vocabulary
+
+
+class TaskConfig(Config):
+    """The keys that every task has."""
+
+    reverse_source: bool = Field(
+        False, description="feed the source words backwards (Sutskever et al. 2014)"
+    )
+    padding: Literal["masked", "read"] = Field(
+        "masked",
+        description="read: during training the encoder reads the padding as if it were words",
+    )
+    held_out: int = Field(500, ge=1, description="examples in each held-out split that is drawn")
+
+
+class Task(ABC):
+    """A source language, a target language, and pairs of them to learn and to test on.
+
+    A newcomer writes one file: a `Config`, both vocabularies, and `draw` (for a task that makes
+    its data) or `train_batch` and `split` (for one that reads it).
+    """
+
+    Config: ClassVar[type[TaskConfig]] = TaskConfig
+    splits: ClassVar[tuple[str, ...]] = ("validation", "test")
+    source_vocabulary: Vocabulary
+    target_vocabulary: Vocabulary
+
+    def __init__(self, config: TaskConfig):
+        self.config = config
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, size: int) -> Batch:
+        """`size` fresh examples; the same generator state gives the same examples."""
+
+    def train_batch(self, update: int, size: int, seed: int) -> Batch:
+        """The training batch of one update: a function of its arguments and nothing else.
+
+        Because no state is carried from batch to batch, a run that was killed goes on with
+        exactly the batches that it would have seen.
+        """
+        batch = self._oriented(self.draw(np.random.default_rng([seed, update]), size))
+        if self.config.padding == "read":
+            width = torch.full_like(batch.source_lengths, batch.source.shape[1])
+            batch = replace(batch, source_lengths=width)
+        return batch
+
+    def split(self, name: str) -> Batch:
+        """A held-out set: the same for every seed of every model."""
+        rng = np.random.default_rng([crc32(name.encode()), self.config.held_out])
+        return self._oriented(self.draw(rng, self.config.held_out))
+
+    def correct(self, predictions: Tensor, batch: Batch) -> Tensor:
+        """Which predictions are right, word for word up to `<EOS>`.
+
+        predictions (batch, any width) -> (batch,) bool
+        """
+        width = max(predictions.shape[1], batch.target.shape[1])
+        return (trimmed(predictions, width) == trimmed(batch.target, width)).all(dim=1)
+
+    def _oriented(self, batch: Batch) -> Batch:
+        if not self.config.reverse_source:
+            return batch
+        words = batch.source_lengths - 1  # <EOS> stays at the end
+        return replace(batch, source=reverse(batch.source, words))
+
+
+def trimmed(words: Tensor, width: int) -> Tensor:
+    """`words` with everything from the first `<EOS>` on replaced by `<EOS>`, at one width."""
+    filled = torch.nn.functional.pad(words, (0, width - words.shape[1]), value=EOS)
+    ended = (filled == EOS).cumsum(dim=1) > 0
+    return filled.masked_fill(ended, EOS)
+
+
+tasks: Registry[type[Task]] = Registry("task")

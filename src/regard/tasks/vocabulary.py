@@ -1,0 +1,52 @@
+"""A vocabulary: the words of one side of a task, and their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from regard.errors import RegardError
+
+PAD, SOS, EOS = 0, 1, 2
+SPECIAL = ("<PAD>", "<SOS>", "<EOS>")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Words in the order of their numbers; the first three are `<PAD>`, `<SOS>`, `<EOS>`."""
+
+    words: tuple[str, ...]
+
+    @classmethod
+    def of(cls, words: Iterable[str]) -> Vocabulary:
+        """The vocabulary of `words`, with the special ones put before them."""
+        return cls((*SPECIAL, *words))
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each word."""
+        return {word: number for number, word in enumerate(self.words)}
+
+    def encode(self, words: Iterable[str]) -> list[int]:
+        """The numbers of `words`; a word that is not here is an error that names it."""
+        words = list(words)
+        strange = sorted({word for word in words if word not in self.numbers})
+        if strange:
+            raise RegardError(
+                f"The words {strange} are not in the vocabulary. Known: {' '.join(self.words)}."
+            )
+        return [self.numbers[word] for word in words]
+
+    def decode(self, numbers: Sequence[int]) -> list[str]:
+        """The words up to the first `<EOS>`, without special ones."""
+        words = []
+        for number in numbers:
+            if number == EOS:
+                break
+            if number not in (PAD, SOS):
+                words.append(self.words[number])
+        return words

@@ -1,0 +1,16 @@
+"""How it learns: the loop, losses, forcing schedules, evaluation."""
+
+from regard.training.config import TrainingConfig
+from regard.training.evaluation import evaluate, predict
+from regard.training.loop import Keeper, Trainer, fit, one_thread, seed_everything
+
+__all__ = [
+    "Keeper",
+    "Trainer",
+    "TrainingConfig",
+    "evaluate",
+    "fit",
+    "one_thread",
+    "predict",
+    "seed_everything",
+]

@@ -1,0 +1,72 @@
+"""The settings of training."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from pydantic import Field, field_validator, model_validator
+
+from regard.config import Config
+
+
+class TrainingConfig(Config):
+    """How a model learns. Every key can be given on the command line as `key=value`."""
+
+    updates: int = Field(2000, ge=0, description="how many updates")
+    batch: int = Field(64, ge=1, description="examples in an update")
+    learning_rate: float = Field(1e-3, gt=0, description="Adam's rate at its highest")
+    beta1: float = Field(0.9, ge=0, lt=1, description="Adam's first decay")
+    beta2: float = Field(0.999, ge=0, lt=1, description="Adam's second decay")
+    epsilon: float = Field(1e-8, gt=0, description="Adam's epsilon")
+    warmup: int = Field(0, ge=0, description="updates over which the rate rises from zero")
+    decay: Literal["constant", "linear", "cosine", "exponential"] = Field(
+        "constant", description="how the rate falls; linear and cosine reach zero at the end"
+    )
+    decay_rate: float = Field(
+        1.0, gt=0, le=1, description="factor per update of the exponential decay"
+    )
+    clip: float = Field(1.0, gt=0, description="largest norm of a gradient")
+    forcing: Literal["always", "never", "ratio", "scheduled", "professor"] = Field(
+        "always", description="what the decoder is fed during training"
+    )
+    ratio: float = Field(0.5, ge=0, le=1, description="chance of a forced step (forcing=ratio)")
+    schedule: Literal["linear", "exponential", "inverse-sigmoid"] = Field(
+        "linear", description="how the chance of a forced step falls (forcing=scheduled)"
+    )
+    schedule_floor: float = Field(0.0, ge=0, le=1, description="where the schedule stops falling")
+    professor_weight: float = Field(
+        1.0, ge=0, description="weight of the discriminator's loss (forcing=professor)"
+    )
+    evaluate_every: int = Field(100, ge=1, description="updates between evaluations")
+    checkpoint_every: int = Field(500, ge=1, description="updates between kept checkpoints")
+    stop_accuracy: float | None = Field(
+        None, gt=0, le=1, description="stop once validation accuracy reaches this"
+    )
+    report: Literal["last", "best"] = Field(
+        "last", description="whose metrics count: the last weights or the best on validation"
+    )
+    device: str = Field("auto", description="auto, cpu, cuda or mps")
+
+    @field_validator("device")
+    @classmethod
+    def _device(cls, name: str) -> str:
+        """`auto` becomes the device that is meant: it is part of what determines a run."""
+        available = {
+            "cuda": torch.cuda.is_available(),
+            "mps": torch.backends.mps.is_available(),
+            "cpu": True,
+        }
+        if name == "auto":
+            return next(device for device, there in available.items() if there)
+        if name not in available:
+            raise ValueError("a device is auto, cpu, cuda or mps")
+        if not available[name]:
+            raise ValueError(f"this machine has no {name}; use auto or cpu")
+        return name
+
+    @model_validator(mode="after")
+    def _meaningful(self) -> TrainingConfig:
+        if self.decay != "exponential" and self.decay_rate != 1.0:
+            raise ValueError("decay_rate only means something with decay=exponential")
+        return self

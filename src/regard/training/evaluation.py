@@ -1,0 +1,65 @@
+"""How good a model is on a split: forced and free running."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from regard.models.decoding import greedy
+from regard.models.outputs import Seq2Seq
+from regard.tasks.batch import Batch
+from regard.tasks.task import Task, trimmed
+from regard.training.losses import likelihood
+
+# Words that free running may go on past the longest target, as in chapter36.
+MARGIN = 5
+
+
+@contextmanager
+def evaluating(model: Seq2Seq) -> Iterator[torch.device]:
+    """The model in evaluation mode, without gradients; yields its device."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield next(model.parameters()).device
+    finally:
+        model.train(was_training)
+
+
+def evaluate(model: Seq2Seq, task: Task, batch: Batch, size: int = 256) -> dict[str, float]:
+    """Metrics over a held-out batch.
+
+    `accuracy` is the share of sequences that free running gets right as the task defines it;
+    `token_accuracy` the share of their words; `forced_token_accuracy` the same when the teacher
+    feeds the decoder; `loss` the forced likelihood. The gap between the two token accuracies is
+    the exposure bias. Whole sequences cannot show it: greedy decoding gets one right exactly
+    when every forced step is right.
+    """
+    totals = dict.fromkeys(("accuracy", "token_accuracy", "forced_token_accuracy", "loss"), 0.0)
+    words = 0
+    with evaluating(model) as device:
+        for piece in batch.pieces(size):
+            piece = piece.to(device)
+            mask, count = piece.target_mask, int(piece.target_lengths.sum())
+            output = model(piece.source, piece.source_lengths, piece.inputs)
+            forced = output.logits.argmax(dim=2)
+            free = predict(model, piece)
+            width = max(free.shape[1], piece.target.shape[1])
+            same = trimmed(free, width) == trimmed(piece.target, width)
+            totals["loss"] += float(likelihood(output.logits, piece.target, mask)) * count
+            totals["token_accuracy"] += float((same[:, : mask.shape[1]] & mask).sum())
+            totals["accuracy"] += float(task.correct(free.cpu(), piece.to("cpu")).sum())
+            totals["forced_token_accuracy"] += float(((forced == piece.target) & mask).sum())
+            words += count
+    for name in totals:
+        totals[name] /= len(batch) if name == "accuracy" else words
+    return totals
+
+
+def predict(model: Seq2Seq, batch: Batch) -> torch.Tensor:
+    """What the model says when it runs freely. -> (batch, at most target + margin)"""
+    limit = batch.target.shape[1] + MARGIN
+    return greedy(model, batch.source, batch.source_lengths, limit)

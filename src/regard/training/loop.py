@@ -1,0 +1,196 @@
+"""The training loop: batches in, updates out, and a state that can be put down and picked up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.utils import clip_grad_norm_
+
+from regard.errors import RegardError
+from regard.models.outputs import Seq2Seq
+from regard.tasks.batch import Batch
+from regard.tasks.task import Task
+from regard.training.config import TrainingConfig
+from regard.training.evaluation import evaluate
+from regard.training.forcing import forced_steps, forward
+from regard.training.losses import likelihood
+from regard.training.professor import (
+    LEARNS_BELOW,
+    TEACHES_ABOVE,
+    Discriminator,
+    discriminator_loss,
+    generator_loss,
+)
+from regard.training.schedules import learning_rate
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread, so that a run gives the same bits however many cores there are."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def seed_everything(seed: int, update: int) -> None:
+    """Torch's generator as a function of seed and update: nothing to save, nothing to restore."""
+    torch.manual_seed(int(np.random.SeedSequence([seed, update]).generate_state(1)[0]))
+
+
+class Trainer:
+    """A model, its optimisers, and how far they have come."""
+
+    def __init__(self, model: Seq2Seq, task: Task, config: TrainingConfig, seed: int):
+        self.model = model.to(config.device)
+        self.task, self.config, self.seed = task, config, seed
+        self.update = 0
+        self.best = -math.inf  # accuracy of the best checkpoint so far
+        self.modules: dict[str, torch.nn.Module] = {"model": model}
+        if config.forcing == "professor":
+            states, words = self._trajectory_sizes()
+            self.modules["discriminator"] = Discriminator(states, words).to(config.device)
+        self.optimizers = {name: self._adam(module) for name, module in self.modules.items()}
+
+    def _adam(self, module: torch.nn.Module) -> torch.optim.Adam:
+        config = self.config
+        return torch.optim.Adam(
+            module.parameters(),
+            lr=config.learning_rate,
+            betas=(config.beta1, config.beta2),
+            eps=config.epsilon,
+            fused=config.device != "mps",
+        )
+
+    def _trajectory_sizes(self) -> tuple[int, int]:
+        batch = self.task.split("validation")[:1].to(self.config.device)
+        with torch.no_grad():
+            output = self.model(batch.source, batch.source_lengths, batch.inputs)
+        return output.decoder_states.shape[2], output.logits.shape[2]
+
+    def step(self) -> float:
+        """One update. Returns its loss; a loss that is not a number changes nothing."""
+        seed_everything(self.seed, self.update)
+        batch = self.task.train_batch(self.update, self.config.batch, self.seed)
+        batch = batch.to(self.config.device)
+        self.model.train()
+        forced = forced_steps(self.config, self.update, self.seed, batch.target.shape[1])
+        output = forward(self.model, batch, forced)
+        loss = likelihood(output.logits, batch.target, batch.target_mask)
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            raise RegardError(
+                f"The loss became {value} at update {self.update + 1}, so training stopped there."
+                " The last good checkpoint is kept."
+                f" Lower training.learning_rate (now {self.config.learning_rate:g})"
+                f" or training.clip (now {self.config.clip:g})."
+            )
+        if "discriminator" in self.modules:
+            loss = loss + self.config.professor_weight * self._professor(batch, output)
+        self._descend("model", loss)
+        self.update += 1
+        return value
+
+    def _professor(self, batch: Batch, taught: Any) -> Tensor:
+        """Train the discriminator where it needs it, and say what it asks of the model."""
+        discriminator = self.modules["discriminator"]
+        never = torch.zeros(batch.target.shape[1], dtype=torch.bool)
+        free = forward(self.model, batch, never)
+        told, ran = discriminator(detached(taught), batch), discriminator(detached(free), batch)
+        loss, accuracy = discriminator_loss(told, ran)
+        if accuracy < LEARNS_BELOW:
+            self._descend("discriminator", loss)
+        if accuracy < TEACHES_ABOVE:
+            return torch.zeros((), device=loss.device)
+        return generator_loss(discriminator(free, batch))
+
+    def _descend(self, name: str, loss: Tensor) -> None:
+        optimizer, module = self.optimizers[name], self.modules[name]
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(self.config, self.update)
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        clip_grad_norm_(module.parameters(), self.config.clip)
+        optimizer.step()
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything that the next update depends on, as named tensors."""
+        tensors = {"progress": torch.tensor([self.update, self.best], dtype=torch.float64)}
+        for name, module in self.modules.items():
+            tensors |= {f"{name}.{key}": value for key, value in module.state_dict().items()}
+            moments = self.optimizers[name].state_dict()["state"]
+            for index, entries in moments.items():
+                tensors |= {f"adam.{name}.{index}.{key}": v for key, v in entries.items()}
+        return tensors
+
+    def load_state(self, tensors: dict[str, Tensor]) -> None:
+        """Go on from what `state` gave."""
+        update, best = tensors["progress"].tolist()
+        self.update, self.best = int(update), best
+        for name, module in self.modules.items():
+            module.load_state_dict(under(tensors, f"{name}."))
+            optimizer = self.optimizers[name]
+            moments: dict[int, dict[str, Tensor]] = {}
+            for key, value in under(tensors, f"adam.{name}.").items():
+                index, entry = key.split(".", 1)
+                moments.setdefault(int(index), {})[entry] = value
+            optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
+
+
+def detached(output: Any) -> Any:
+    """The trajectory without its history: the discriminator's lesson is not the model's."""
+    return _Trajectory(output.decoder_states.detach(), output.logits.detach())
+
+
+@dataclass(frozen=True)
+class _Trajectory:
+    decoder_states: Tensor
+    logits: Tensor
+
+
+def under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors whose names start with a prefix, without it."""
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
+
+class Keeper(Protocol):
+    """Where a run's metrics and checkpoints go."""
+
+    def log(self, row: dict[str, Any]) -> None:
+        """Take one row of metrics."""
+
+    def checkpoint(self, trainer: Trainer, keep: bool, best: bool) -> None:
+        """Write the trainer's state; `keep` it as a milestone, mark it as the `best`."""
+
+
+def fit(trainer: Trainer, keeper: Keeper) -> None:
+    """Train from where the trainer stands to the end, evaluating and keeping on the way."""
+    config = trainer.config
+    validation = trainer.task.split("validation")
+    if trainer.update == 0:
+        keeper.checkpoint(trainer, keep=True, best=False)
+    while trainer.update < config.updates:
+        keeper.log({"update": trainer.update + 1, "loss": trainer.step()})
+        ends = trainer.update == config.updates
+        keep = ends or trainer.update % config.checkpoint_every == 0
+        if not (ends or trainer.update % config.evaluate_every == 0):
+            if keep:
+                keeper.checkpoint(trainer, keep=True, best=False)
+            continue
+        metrics = evaluate(trainer.model, trainer.task, validation)
+        keeper.log({"update": trainer.update, "split": "validation", **metrics})
+        best = metrics["accuracy"] > trainer.best
+        trainer.best = max(trainer.best, metrics["accuracy"])
+        stop = config.stop_accuracy is not None and metrics["accuracy"] >= config.stop_accuracy
+        keeper.checkpoint(trainer, keep=keep or stop, best=best)
+        if stop:
+            return
