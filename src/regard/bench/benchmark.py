@@ -60,6 +60,21 @@ def seconds(work: Callable[[], object], seconds_at_least: float = 2.0, warmup: i
     return statistics.median(times)
 
 
+def in_turns(*works: Callable[[], object], rounds: int = 12, calls: int = 25) -> list[float]:
+    """The median times of several works, taken in turns so that a noisy machine is fair to all."""
+    times: list[list[float]] = [[] for _ in works]
+    for _ in range(rounds):
+        for work, taken in zip(works, times, strict=True):
+            taken += [_once(work) for _ in range(calls)][3:]  # the first find cold caches
+    return [statistics.median(taken) for taken in times]
+
+
+def _once(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
 def matmul_peak(size: int = 1024) -> float:
     """Floating-point operations a second of a large matrix product, at its best."""
     a = torch.randn(size, size)

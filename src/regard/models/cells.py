@@ -11,7 +11,6 @@ member is h (batch, hidden).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,7 +18,6 @@ import torch
 from torch import Tensor, nn
 
 from regard.models.recurrences import (
-    DOUBLE_G,
     GatedMathematics,
     Layout,
     LSTMMathematics,
@@ -102,6 +100,10 @@ class Cell(nn.Module, ABC):
         zeros = self.weight_hh.new_zeros(batch, self.hidden)
         return tuple(zeros for _ in self.state_names)
 
+    def started(self, x: Inputs, state: State | None) -> State:
+        """The given state, or the initial one."""
+        return self.initial(x.shape[0]) if state is None else state
+
     def project(self, x: Tensor) -> Tensor:
         """What the input adds to each block, biases included. (…, inputs) -> (…, blocks·hidden)"""
         return nn.functional.linear(x, self.weight_ih, self.bias_ih)
@@ -111,20 +113,20 @@ class Cell(nn.Module, ABC):
         """One time step from a projected input (batch, blocks·hidden)."""
 
     @abstractmethod
-    def run(self, x: Inputs, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
+    def run(self, x: Inputs, lengths: Tensor | None, state: State | None) -> tuple[Tensor, State]:
         """All steps at once, on the fastest way there is; see `forward`."""
 
     def forward(
         self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
     ) -> tuple[Tensor, State]:
         """The states of a whole sequence, zero past each row's length, and the last true state."""
-        return self.run(x, lengths, state or self.initial(x.shape[0]))
+        return self.run(x, lengths, state)
 
     def unroll(
         self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
     ) -> tuple[Tensor, State, Gates]:
         """The same as `forward`, step by step, with the gates (batch, time, hidden)."""
-        state = state or self.initial(x.shape[0])
+        state = self.started(x, state)
         alive = None if lengths is None else mask(lengths, x.shape[1])[:, :, None]
         states, gates = [], []
         for t, projected in enumerate(self.project(vectors(x)).unbind(1)):
@@ -172,27 +174,22 @@ def last(states: Tensor, lengths: Tensor | None) -> Tensor:
 
 
 def recur(
-    project: Callable[[Tensor], Tensor],
-    weight: Tensor,
+    cell: Cell,
     mathematics: Mathematics,
     x: Inputs,
     lengths: Tensor | None,
-    state: State,
+    state: State | None,
 ) -> tuple[Tensor, State]:
     """A whole sequence on a packed recurrence (see `recurrences.py`)."""
-    batch, time = x.shape[:2]
-    layout = Layout.of(batch, time, lengths)
+    layout = Layout.of(x.shape[0], x.shape[1], lengths, fresh=state is None)
+    first = cell.started(x, state)
     if isinstance(x, Words) and len(x.table) <= x.numbers.numel():
         numbers = layout.pack(x.numbers[:, :, None])[:, 0]
-        rows = project(x.table)
+        rows = cell.project(x.table)
     else:
-        numbers, rows = None, project(layout.pack(vectors(x)))
-    first = [layout.sort(member) for member in state]
-    packed: tuple[Tensor, ...] = Recurrence.apply(
-        mathematics, layout.blocks, rows, numbers, weight, *first
-    )  # type: ignore[no-untyped-call]
-    final = tuple(member.index_select(0, layout.final) for member in packed)
-    return layout.unpack(packed[0], batch, time), final
+        numbers, rows = None, cell.project(layout.pack(vectors(x)))
+    states, *final = Recurrence.apply(mathematics, layout, rows, numbers, cell.weight_hh, *first)  # type: ignore[no-untyped-call]
+    return states, tuple(final)
 
 
 # How the kernels of torch take a layer: biases, one layer, no dropout, training, one direction,
@@ -211,9 +208,11 @@ class Tanh(TorchCell):
         recurrent = nn.functional.linear(state[0], self.weight_hh, self.bias_hh)
         return (torch.tanh(projected + recurrent),), {}
 
-    def run(self, x: Inputs, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
+    def run(self, x: Inputs, lengths: Tensor | None, state: State | None) -> tuple[Tensor, State]:
         """On `torch.nn.RNN`'s kernel."""
-        states, _ = torch.rnn_tanh(vectors(x), state[0][None], self.weights, *KERNEL)
+        states, _ = torch.rnn_tanh(
+            vectors(x), self.started(x, state)[0][None], self.weights, *KERNEL
+        )
         return cut(states, lengths), (last(states, lengths),)
 
 
@@ -238,19 +237,15 @@ class LSTM(TorchCell):
         """Both biases at once: only their sum matters."""
         return nn.functional.linear(x, self.weight_ih, self.bias_ih + self.bias_hh)
 
-    def run(self, x: Inputs, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
+    def run(self, x: Inputs, lengths: Tensor | None, state: State | None) -> tuple[Tensor, State]:
         """On a CPU on our own recurrence, elsewhere on `torch.nn.LSTM`'s kernel."""
         if self.weight_hh.device.type == "cpu":
-            return recur(self._doubled, self.weight_hh, LSTMMathematics(), x, lengths, state)
+            return recur(self, LSTMMathematics(), x, lengths, state)
         return self.kernel(x, lengths, state)
 
-    def _doubled(self, x: Tensor) -> Tensor:
-        """`project` with the block of g doubled, as `LSTMMathematics` wants it."""
-        double = DOUBLE_G.to(self.weight_ih).repeat_interleave(self.hidden)
-        bias = (self.bias_ih + self.bias_hh) * double
-        return nn.functional.linear(x, self.weight_ih * double[:, None], bias)
-
-    def kernel(self, x: Inputs, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
+    def kernel(
+        self, x: Inputs, lengths: Tensor | None, state: State | None
+    ) -> tuple[Tensor, State]:
         """On `torch.nn.LSTM`'s kernel.
 
         The kernel knows no lengths. So padding gets an input of its own that shuts the input
@@ -262,7 +257,7 @@ class LSTM(TorchCell):
             padding = ~mask(lengths, x.shape[1])
             x = torch.cat([x, padding[:, :, None].to(x.dtype)], dim=2)
             weights = [torch.cat([self.weight_ih, self._freeze()], dim=1), *weights[1:]]
-        h, c = state
+        h, c = self.started(x, state)
         states, _, c = torch.lstm(x, (h[None], c[None]), weights, *KERNEL)
         return cut(states, lengths), (last(states, lengths), c[0])
 
@@ -290,9 +285,9 @@ class TorchGRU(TorchCell):
         n = torch.tanh(xn + r * hn)
         return ((1 - z) * n + z * h,), {"reset": r, "update": z}
 
-    def run(self, x: Inputs, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
+    def run(self, x: Inputs, lengths: Tensor | None, state: State | None) -> tuple[Tensor, State]:
         """On `torch.nn.GRU`'s kernel."""
-        states, _ = torch.gru(vectors(x), state[0][None], self.weights, *KERNEL)
+        states, _ = torch.gru(vectors(x), self.started(x, state)[0][None], self.weights, *KERNEL)
         return cut(states, lengths), (last(states, lengths),)
 
 
@@ -314,11 +309,9 @@ class ResetFirstGRU(Cell):
         keep = z if self.update_keeps else 1 - z
         return (keep * h + (1 - keep) * n,), {"reset": r, "update": z}
 
-    def run(self, x: Inputs, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
+    def run(self, x: Inputs, lengths: Tensor | None, state: State | None) -> tuple[Tensor, State]:
         """On a recurrence with its own gradient."""
-        return recur(
-            self.project, self.weight_hh, GatedMathematics(self.update_keeps), x, lengths, state
-        )
+        return recur(self, GatedMathematics(self.update_keeps), x, lengths, state)
 
 
 @cells.register("gru-cho")
@@ -349,6 +342,6 @@ class UGRNN(Cell):
         u, c = torch.sigmoid(u), torch.tanh(c)
         return (u * h + (1 - u) * c,), {"update": u}
 
-    def run(self, x: Inputs, lengths: Tensor | None, state: State) -> tuple[Tensor, State]:
+    def run(self, x: Inputs, lengths: Tensor | None, state: State | None) -> tuple[Tensor, State]:
         """On a recurrence with its own gradient."""
-        return recur(self.project, self.weight_hh, UpdateMathematics(), x, lengths, state)
+        return recur(self, UpdateMathematics(), x, lengths, state)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils import clip_grad_norm_
+from torch.nn.utils import get_total_norm
 
 from regard.errors import RegardError
 from regard.models.outputs import Seq2Seq
@@ -33,18 +33,29 @@ from regard.training.schedules import learning_rate
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One thread, so that a run gives the same bits however many cores there are."""
+    """One thread, so that a run gives the same bits however many cores there are.
+
+    What is in memory by now is also hidden from Python's garbage collector for the time: it
+    would walk over all of it again and again, which takes a twentieth of a small run.
+    """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
+    gc.freeze()
     try:
         yield
     finally:
+        gc.unfreeze()
         torch.set_num_threads(before)
 
 
 def seed_everything(seed: int, update: int) -> None:
-    """Torch's generator as a function of seed and update: nothing to save, nothing to restore."""
-    torch.manual_seed(int(np.random.SeedSequence([seed, update]).generate_state(1)[0]))
+    """Torch's generators as a function of seed and update: nothing to save, nothing to restore."""
+    number = (seed << 32) + update
+    torch.default_generator.manual_seed(number)  # torch.manual_seed takes ten times as long
+    if torch.cuda.is_available():
+        torch.cuda.manual_seed_all(number)
+    if torch.backends.mps.is_available():
+        torch.mps.manual_seed(number)
 
 
 class Trainer:
@@ -119,7 +130,10 @@ class Trainer:
             group["lr"] = learning_rate(self.config, self.update)
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        clip_grad_norm_(module.parameters(), self.config.clip)
+        gradients = [p.grad for p in module.parameters() if p.grad is not None]
+        norm = get_total_norm(gradients)
+        if float(norm) > self.config.clip:
+            torch._foreach_mul_(gradients, self.config.clip / float(norm))
         optimizer.step()
 
     def state(self) -> dict[str, Tensor]:

@@ -147,7 +147,7 @@ class Mixture(Experiment):
         " trained on an even mixture of 2+2, 3+3 and 4+4 digits and tested on each size up to 5."
     )
     claims = ("c36.mixture",)
-    updates = {"quick": 2500, "full": 8000}
+    updates = {"quick": 1500, "full": 8000}
 
     def plan(self, scale: Scale) -> Plan:
         """One condition: the mixture. Four digits are harder, so it trains longer."""

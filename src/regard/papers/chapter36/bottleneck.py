@@ -12,7 +12,7 @@ import torch
 from regard.display import Figure, Heat, Line, Panel, Span, Table
 from regard.models import Seq2Seq
 from regard.papers.chapter36.measuring import by_length, difference, over, percent, spread
-from regard.papers.chapter36.reversal import SEEDS, UPDATES, chapter
+from regard.papers.chapter36.reversal import SEEDS, SOURCE, UPDATES, chapter
 from regard.papers.experiment import Experiment, Findings, Plan, Runs, Scale, experiments, seeds
 from regard.runs import RunConfig, assemble
 from regard.statistics import Estimate
@@ -36,7 +36,7 @@ class Capacity(Experiment):
     claims = ("c36.capacity",)
     solved = 0.9
     grid = {
-        "quick": ((5, 10, 20), (16, 32, 64), 700),
+        "quick": ((5, 10, 20), (16, 32, 64), 500),
         "full": ((5, 10, 20, 40, 70, 100), (16, 32, 64, 128, 256), 2000),
     }
 
@@ -164,9 +164,13 @@ class Capacity(Experiment):
 LONG = {"shortest": 5, "longest": 25, "hidden": 64}
 
 
-def long_strings(count: int, model: str) -> list[RunConfig]:
-    """Strings of up to 25 letters through 64 units: the runs that the demo shows, too."""
-    return seeds(count, "reversal", model, **LONG)
+TRANSFORMER_UPDATES = {"quick": 600, "full": 4000}
+LONG_UPDATES = {"quick": 1000, "full": 3000}
+
+
+def long_strings(count: int, model: str, **settings: object) -> list[RunConfig]:
+    """Strings of up to 25 letters through 64 units, as in the demo."""
+    return seeds(count, "reversal", model, **LONG, **settings)
 
 
 @experiments.register("chapter36/attention")
@@ -186,13 +190,15 @@ class Attention(Experiment):
     def plan(self, scale: Scale) -> Plan:
         """Short strings with the chapter's recipe, long strings with the demo's."""
         count = SEEDS[scale]
-        transformer = {"hidden": 64, "updates": 2 * UPDATES[scale]}
+        transformer = {"hidden": 64, "updates": TRANSFORMER_UPDATES[scale]}
         return {
-            "fixed": chapter(scale, updates=2000),
+            "fixed": chapter(scale, **SOURCE),
             "attention": seeds(count, "reversal", "chapter36-attention", updates=UPDATES[scale]),
             "transformer": seeds(count, "reversal", "transformer", **transformer),
-            "fixed-long": long_strings(count, "quickstart"),
-            "attention-long": long_strings(count, "quickstart-attention"),
+            "fixed-long": long_strings(count, "quickstart", updates=LONG_UPDATES[scale]),
+            "attention-long": long_strings(
+                count, "quickstart-attention", updates=LONG_UPDATES[scale]
+            ),
             "transformer-long": seeds(
                 count, "reversal", "transformer", shortest=5, longest=25, **transformer
             ),

@@ -19,12 +19,14 @@ from regard.statistics import Estimate
 
 SEEN = Span("trained on these lengths", 4.5, 10.5)
 UPDATES = {"quick": 1000, "full": 2000}
+UNITS = {"quick": 64, "full": 128}
 SEEDS = {"quick": 2, "full": 5}
+SOURCE = {"updates": 2000, "hidden": 128}  # the source's own, at either scale
 
 
 def chapter(scale: Scale, **overrides: object) -> list[RunConfig]:
-    """The chapter's model on its task, one run per seed, with the chapter's settings at full."""
-    settings = {"updates": UPDATES[scale], **overrides}
+    """The chapter's model on its task, one run per seed: its own settings at full scale."""
+    settings = {"updates": UPDATES[scale], "hidden": UNITS[scale], **overrides}
     return seeds(SEEDS[scale], "reversal", "chapter36", **settings)
 
 
@@ -42,7 +44,7 @@ class Loss(Experiment):
 
     def plan(self, scale: Scale) -> Plan:
         """The source's own 2,000 updates at either scale: the claim is about them."""
-        return {"read": chapter(scale, padding="read", updates=2000)}
+        return {"read": chapter(scale, padding="read", **SOURCE)}
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """The smoothed loss, when it passes .1, and where it ends."""
@@ -94,10 +96,10 @@ class Length(Experiment):
     source = {8: 0.12, 9: 0.86, 10: 0.88, 11: 0.54, 12: 0.04}
 
     def plan(self, scale: Scale) -> Plan:
-        """Both ways to treat padding; the source's 2,000 updates for its own way."""
+        """Both ways to treat padding, with the source's settings."""
         return {
-            "read": chapter(scale, padding="read", updates=2000),
-            "masked": chapter(scale, updates=2000),
+            "read": chapter(scale, padding="read", **SOURCE),
+            "masked": chapter(scale, **SOURCE),
         }
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
@@ -169,10 +171,10 @@ class Bidirectional(Experiment):
     def plan(self, scale: Scale) -> Plan:
         """Two encoders, two ways to treat padding."""
         return {
-            "uni-read": chapter(scale, padding="read", updates=2000),
-            "bi-read": chapter(scale, padding="read", updates=2000, bidirectional=True),
-            "uni-masked": chapter(scale, updates=2000),
-            "bi-masked": chapter(scale, updates=2000, bidirectional=True),
+            "uni-read": chapter(scale, padding="read"),
+            "bi-read": chapter(scale, padding="read", bidirectional=True),
+            "uni-masked": chapter(scale),
+            "bi-masked": chapter(scale, bidirectional=True),
         }
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
@@ -247,7 +249,7 @@ class ReversedInput(Experiment):
 
     def plan(self, scale: Scale) -> Plan:
         """Copying and addition, each in both orders."""
-        more = {"updates": UPDATES[scale]}
+        more = {"updates": UPDATES[scale], "hidden": UNITS[scale]}
         count = SEEDS[scale]
         return {
             "copying": chapter(scale, reverse_source=True),
