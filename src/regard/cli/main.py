@@ -133,7 +133,8 @@ def claims(
 def report(
     folder: Annotated[Path, typer.Argument(help="A folder of results.")],
     to: Annotated[
-        Path | None, typer.Option("--to", help="The file; default: report.html in the folder.")
+        Path | None,
+        typer.Option("--to", help="An .html or .md file; default: report.html in the folder."),
     ] = None,
     json: Json = False,
 ) -> None:

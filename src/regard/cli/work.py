@@ -12,7 +12,7 @@ from regard.errors import RegardError, unknown
 from regard.papers import load_folder, reproduce
 from regard.papers.experiment import Scale, experiments
 from regard.papers.reproduce import Result, names_of, results_folder
-from regard.report import write_report
+from regard.report import write_markdown, write_report
 from regard.runs import Run, assemble, run_all
 from regard.statistics import Estimate
 
@@ -106,4 +106,6 @@ def report_command(folder: Path, to: Path | None, as_json: bool) -> None:
 
 def _write(results: list[Result], path: Path) -> Path:
     papers = dict.fromkeys(result.experiment.split("/")[0] for result in results)
-    return write_report(results, path, f"Regard: {', '.join(papers)}")
+    title = f"Regard: {', '.join(papers)}"
+    write = write_markdown if path.suffix == ".md" else write_report
+    return write(results, path, title)

@@ -68,6 +68,10 @@ class Embedding(nn.Module):
         """(batch, time)"""
         return Words(numbers, self.table)
 
+    def look_up(self, numbers: Tensor) -> Tensor:
+        """The vectors of some words. (batch,) -> (batch, size)"""
+        return nn.functional.embedding(numbers, self.weight, padding_idx=PAD)
+
 
 class OneHot(Embedding):
     """Words as unit vectors; `<PAD>` as the zero vector, too."""
@@ -84,6 +88,10 @@ class OneHot(Embedding):
         """(vocab, vocab)"""
         assert isinstance(self.units, Tensor)
         return self.units
+
+    def look_up(self, numbers: Tensor) -> Tensor:
+        """(batch,) -> (batch, vocab)"""
+        return nn.functional.embedding(numbers, self.table)
 
 
 class Encoder(nn.Module):
@@ -208,7 +216,7 @@ class EncoderDecoder(Seq2Seq):
 
     def step(self, memory: Memory, words: Tensor, state: State) -> tuple[Tensor, State]:
         """One decoder step: the recurrence, then attention with the new state, then readout."""
-        x = self.target_embedding.table[words]  # (batch, embedding)
+        x = self.target_embedding.look_up(words)  # (batch, embedding)
         new: list[Tensor] = []
         for layer, cell in enumerate(self.decoder):
             layer_state, _ = cell.step(cell.project(x), self._layer(state, layer))  # type: ignore[operator]

@@ -54,6 +54,8 @@ def _value(node: ast.expr, measures: Mapping[str, Estimate]) -> Any:
     match node:
         case ast.Constant(value=int() | float() as number):
             return number
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_value(operand, measures)
         case ast.Name(id=name):
             return _measure(name, measures).mean
         case ast.Call(func=ast.Name(id=name), args=[ast.Name(id=of)]) if name in FUNCTIONS:
@@ -65,11 +67,17 @@ def _value(node: ast.expr, measures: Mapping[str, Estimate]) -> Any:
         case ast.Compare(left=left, ops=ops, comparators=rights):
             values = [_value(part, measures) for part in (left, *rights)]
             pairs = zip(ops, values, values[1:], strict=False)
-            return all(COMPARISONS[type(op)](a, b) for op, a, b in pairs)
+            return all(_compared(op, a, b) for op, a, b in pairs)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in ARITHMETIC:
             return ARITHMETIC[type(op)](_value(left, measures), _value(right, measures))
         case _:
             raise RegardError(f"A rule may not say '{ast.unparse(node)}'.")
+
+
+def _compared(op: ast.cmpop, a: Any, b: Any) -> bool:
+    if type(op) not in COMPARISONS:
+        raise RegardError("A rule compares with <, <=, > and >= only.")
+    return COMPARISONS[type(op)](a, b)
 
 
 def _measure(name: str, measures: Mapping[str, Estimate]) -> Estimate:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Lock, Thread
@@ -92,42 +93,42 @@ class _Pool:
                     thread.join(timeout=0.2)  # so that an interrupt is heard
         finally:
             for worker in self.workers:
-                worker.kill() if worker.poll() is None else None
+                worker.kill()
         if self.faults:
             raise RegardError(*dict.fromkeys(self.faults))
 
     def _employ(self) -> None:
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "regard.runs.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
-        )
-        self.workers.append(worker)
-        assert worker.stdin and worker.stdout
+        """Start a worker and give it work until there is none; one that dies is replaced."""
+        while not self.queue.empty():
+            with subprocess.Popen(
+                [sys.executable, "-m", "regard.runs.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+            ) as worker:
+                self.workers.append(worker)
+                while (config := self._next()) and self._listen(worker, config):
+                    pass
+
+    def _next(self) -> RunConfig | None:
         try:
-            while True:
-                config = self.queue.get_nowait()
-                order = {
-                    "id": config.name,
-                    "config": config.to_json(),
-                    "root": str(self.root),
-                    "preset": self.preset,
-                }
-                worker.stdin.write(json.dumps(order) + "\n")
-                worker.stdin.flush()
-                if not self._listen(worker, config):
-                    return self._employ() if not self.queue.empty() else None
+            return self.queue.get_nowait()
         except Empty:
-            worker.stdin.close()
-            worker.wait()
-        except OSError:
-            self._fault(f"The worker for {config.name} could not be reached.")
+            return None
 
     def _listen(self, worker: subprocess.Popen[str], config: RunConfig) -> bool:
-        """Follow one run to its end; False if the worker died under it."""
-        assert worker.stdout
+        """Have a worker do one run and follow it to its end; False if it died on the way."""
+        assert worker.stdin and worker.stdout
+        order = {
+            "id": config.name,
+            "config": config.to_json(),
+            "root": str(self.root),
+            "preset": self.preset,
+        }
+        with suppress(BrokenPipeError):
+            worker.stdin.write(json.dumps(order) + "\n")
+            worker.stdin.flush()
         for line in worker.stdout:
             event: dict[str, Any] = json.loads(line)
             with self.lock:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Protocol
 
 import torch
@@ -50,7 +51,9 @@ def one_thread() -> Iterator[None]:
 
 def seed_everything(seed: int, update: int) -> None:
     """Torch's generators as a function of seed and update: nothing to save, nothing to restore."""
-    number = (seed << 32) + update
+    # Torch keeps the low 32 bits of a seed, so both numbers have to be mixed into them.
+    digest = blake2b(f"{seed} {update}".encode(), digest_size=4).digest()
+    number = int.from_bytes(digest, "little")
     torch.default_generator.manual_seed(number)  # torch.manual_seed takes ten times as long
     if torch.cuda.is_available():
         torch.cuda.manual_seed_all(number)

@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from regard.display import Bars, Figure, Heat, Panel, Table
+from regard.display import Bars, Figure, Heat, Panel, Rule, Table
 from regard.models import Seq2Seq
 from regard.papers.chapter36.measuring import (
     TRIALS,
@@ -45,75 +45,98 @@ class Sums(Experiment):
     about = (
         "The model is trained on sums of two numbers drawn from 0 to 99 and tested on operands"
         " of exactly one to four digits each. An algorithm would carry over; a table does not."
-        " On 3+3 digits the answer is also scored digit by digit from the right, as the source"
-        " does, with shorter answers filled up with zeros."
+        " The claims are judged with the source's settings, where the encoder reads the padding"
+        " of shorter sums in training and finds none at test time; beside them stands the same"
+        " model with the padding masked. On 3+3 digits the answer is also scored digit by digit"
+        " from the right, as the source does, with shorter answers filled up with zeros."
     )
     claims = ("c36.addition", "c36.addition-grid", "c36.addition-digits")
     source = {(2, 2): 0.98, (3, 3): 0.0, (3, 2): 0.0, (4, 4): 0.0, (1, 1): 0.0}
 
     def plan(self, scale: Scale) -> Plan:
-        """The source's settings at either scale."""
-        return {"addition": seeds(SEEDS[scale], "addition", "chapter36")}
+        """The source's settings at either scale, and the padding masked."""
+        return {
+            padding: seeds(SEEDS[scale], "addition", "chapter36", padding=padding)
+            for padding in ("read", "masked")
+        }
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """The grid of sizes, and the digits of 3+3."""
-        models = [run.model() for run in runs["addition"]]
+        models = {name: [run.model() for run in runs[name]] for name in runs}
         sizes = range(1, 5)
-        grid = {(a, b): on_digits(runs["addition"], models, a, b) for a, b in product(sizes, sizes)}
-        digits = digit_accuracy(runs["addition"], models)
+        grids = {
+            name: {
+                (a, b): on_digits(runs[name], models[name], a, b) for a, b in product(sizes, sizes)
+            }
+            for name in runs
+        }
+        digits = {name: digit_accuracy(runs[name], models[name]) for name in runs}
+        grid = grids["read"]
         beyond = [grid[cell].values for cell in grid if max(cell) > 2]
-        named = {f"accuracy_{a}_{b}": grid[a, b] for a, b in self.source}
         measures = {
-            "c36.addition": named,
+            "c36.addition": {f"accuracy_{a}_{b}": grid[a, b] for a, b in self.source},
             "c36.addition-grid": {
                 "accuracy_2_2": grid[2, 2],
                 "accuracy_beyond": Estimate.of(np.mean(beyond, axis=0)),
             },
-            "c36.addition-digits": {name: digits[name] for name in PLACES},
+            "c36.addition-digits": {name: digits["read"][name] for name in PLACES},
         }
+        panels = (
+            *(_grid_panel(f"Padding {name}", grids[name], sizes) for name in grids),
+            Panel(
+                "3+3 digits, never seen in training",
+                "",
+                "share right",
+                (
+                    *(spread(Bars, f"padding {n}", digits[n], c) for c, n in enumerate(digits)),
+                    Rule("chance", y=0.1),
+                ),
+                y_range=(0, 1.05),
+            ),
+        )
         figure = Figure(
             "c36-addition",
-            "Left: exact match by size of both operands, mean over seeds; trained on 2+2."
+            "Exact match by size of both operands, mean over seeds; trained on 2+2 digits."
             " Right: answers to 3+3 digits, digit by digit from the right, 95 % intervals.",
-            (
-                Panel(
-                    "Exact match",
-                    "digits of the second operand",
-                    "digits of the first operand",
-                    (
-                        Heat(
-                            tuple(map(str, sizes)),
-                            tuple(map(str, sizes)),
-                            tuple(tuple(grid[a, b].mean for b in sizes) for a in sizes),
-                            "exact match",
-                        ),
-                    ),
-                ),
-                Panel(
-                    "3+3 digits, never seen in training",
-                    "",
-                    "share right",
-                    (spread(Bars, "", digits, 1),),
-                    y_range=(0, 1.05),
-                ),
-            ),
+            panels,
         )
         tables = (
             Table(
                 "Exact match by size of the operands",
-                ("digits", "source", "measured"),
-                tuple((f"{a}+{b}", s, grid[a, b]) for (a, b), s in self.source.items()),
+                ("digits", "source", "padding read", "padding masked"),
+                tuple(
+                    (f"{a}+{b}", self.source.get((a, b)), grid[a, b], grids["masked"][a, b])
+                    for a, b in grid
+                ),
             ),
-            Table("3+3 digits, by place", ("place", "measured"), tuple(digits.items())),
+            Table(
+                "3+3 digits, by place",
+                ("place", "padding read", "padding masked"),
+                tuple((p, digits["read"][p], digits["masked"][p]) for p in digits["read"]),
+            ),
         )
         found = (
-            f"Inside the training distribution {percent(grid[2, 2])} of the sums are right; with"
-            f" three or more digits {percent(measures['c36.addition-grid']['accuracy_beyond'])}.",
+            f"Inside the training distribution {percent(grid[2, 2])} of the sums are right"
+            f" ({percent(grids['masked'][2, 2])} with the padding masked); with three or more"
+            f" digits {percent(measures['c36.addition-grid']['accuracy_beyond'])}.",
+            f"1+1 digits: {percent(grid[1, 1])} with the padding read,"
+            f" {percent(grids['masked'][1, 1])} with it masked.",
             "On 3+3 digits "
-            + ", ".join(f"{name} are right in {percent(digits[name])}" for name in PLACES)
-            + " of the answers; chance is 10 % for the units.",
+            + ", ".join(f"{name} are right in {percent(digits['read'][name])}" for name in PLACES)
+            + " of the answers; a guess is right in 10 %.",
         )
         return Findings(measures, tables, (figure,), found)
+
+
+def _grid_panel(title: str, grid: dict[tuple[int, int], Estimate], sizes: range) -> Panel:
+    names = tuple(map(str, sizes))
+    values = tuple(tuple(grid[a, b].mean for b in sizes) for a in sizes)
+    return Panel(
+        title,
+        "digits of the second operand",
+        "digits of the first operand",
+        (Heat(names, names, values, "exact match"),),
+    )
 
 
 def digit_accuracy(runs: Sequence[Run], models: Sequence[Seq2Seq]) -> dict[str, Estimate]:
@@ -147,7 +170,7 @@ class Mixture(Experiment):
         " trained on an even mixture of 2+2, 3+3 and 4+4 digits and tested on each size up to 5."
     )
     claims = ("c36.mixture",)
-    updates = {"quick": 1500, "full": 8000}
+    updates = {"quick": 1000, "full": 8000}
 
     def plan(self, scale: Scale) -> Plan:
         """One condition: the mixture. Four digits are harder, so it trains longer."""
@@ -199,7 +222,7 @@ class Scratchpad(Experiment):
         " distribution, and does the procedure carry over to one more column?"
     )
     claims = ("c36.scratchpad",)
-    updates = {"quick": 2000, "full": 4000}
+    updates = {"quick": 800, "full": 4000}
 
     def plan(self, scale: Scale) -> Plan:
         """With and without the working, same model, same updates."""

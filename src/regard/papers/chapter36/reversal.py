@@ -18,9 +18,10 @@ from regard.runs import RunConfig
 from regard.statistics import Estimate
 
 SEEN = Span("trained on these lengths", 4.5, 10.5)
-UPDATES = {"quick": 1000, "full": 2000}
+UPDATES = {"quick": 700, "full": 2000}
 UNITS = {"quick": 64, "full": 128}
 SEEDS = {"quick": 2, "full": 5}
+MASKED_UPDATES = {"quick": 1300, "full": 2000}
 SOURCE = {"updates": 2000, "hidden": 128}  # the source's own, at either scale
 
 
@@ -99,7 +100,7 @@ class Length(Experiment):
         """Both ways to treat padding, with the source's settings."""
         return {
             "read": chapter(scale, padding="read", **SOURCE),
-            "masked": chapter(scale, **SOURCE),
+            "masked": chapter(scale, hidden=128, updates=MASKED_UPDATES[scale]),
         }
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:

@@ -1,0 +1,85 @@
+"""Results as Markdown with figures beside it, for documentation and repositories."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from regard.display import Table
+from regard.papers.reproduce import Result, estimate
+from regard.runs.files import write_json, write_whole
+
+
+def write_markdown(results: Sequence[Result], path: Path, title: str) -> Path:
+    """Write the page, its figures next to it, and the ledger's rows as JSON of the same name."""
+    figures = path.parent / "figures"
+    for result in results:
+        for figure in result.figures:
+            write_whole(figures / f"{figure.name}.svg", figure.svg().encode())
+    write_json(path.with_suffix(".json"), [row for result in results for row in result.claims])
+    write_whole(path, markdown(results, title).encode())
+    return path
+
+
+def markdown(results: Sequence[Result], title: str) -> str:
+    """The page as text."""
+    rows = [row for result in results for row in result.claims]
+    parts = [f"# {plain(title)}", ledger_table(rows)]
+    for result in results:
+        parts += [f"## {plain(result.title)}", plain(result.about)]
+        parts += [f"**{plain(sentence)}**" for sentence in result.found]
+        parts += [f"![{plain(f.caption)}](figures/{f.name}.svg)" for f in result.figures]
+        parts += [f"*{plain(f.caption)}*" for f in result.figures]
+        parts += [table_text(table) for table in result.tables]
+        parts += [
+            f"`{row['id']}` ({row['verdict']}): {plain(row['rule'])}." for row in result.claims
+        ]
+        settings = {name: _short(entry) for name, entry in result.settings.items()}
+        origin = {k: result.provenance[k] for k in ("regard", "commit", "torch", "started")}
+        parts.append(
+            f"<details><summary>Settings ({result.scale} scale)</summary>\n\n```json\n"
+            + json.dumps({"runs": settings, "provenance": origin}, indent=1)
+            + "\n```\n\n</details>"
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def ledger_table(rows: Sequence[dict[str, Any]]) -> str:
+    """The ledger: what the source says, what was measured, the verdict."""
+    cells = tuple(
+        (
+            f"`{row['id']}`",
+            plain(row["statement"]),
+            f"{row['headline']} = {estimate(row) or '–'}",
+            row["scale"],
+            f"**{row['verdict']}**",
+        )
+        for row in rows
+    )
+    return table_text(
+        Table("", ("claim", "the source says", "measured", "scale", "verdict"), cells), raw=True
+    )
+
+
+def table_text(table: Table, raw: bool = False) -> str:
+    """A table in Markdown; `raw` cells may carry markup of their own."""
+    cells = table.cells()
+    lines = [table.columns, ["---"] * len(table.columns), *cells]
+    text = "\n".join(
+        "| " + " | ".join(c if raw else plain(c) for c in line) + " |" for line in lines
+    )
+    return f"**{plain(table.title)}**\n\n{text}" if table.title else text
+
+
+def plain(text: str) -> str:
+    """Text in which nothing is read as markup."""
+    for character in "\\`*_[]<>|#":
+        text = text.replace(character, "\\" + character)
+    return text.replace("\n", " ")
+
+
+def _short(entry: dict[str, Any]) -> dict[str, Any]:
+    """A condition's configuration with its seeds as they are."""
+    return {"seeds": entry["seeds"], **{k: entry[k] for k in ("task", "model", "training")}}

@@ -1,0 +1,152 @@
+"""Reproducing: runs are shared, results kept, claims judged, an interruption costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from regard.display import Figure, Line, Panel, Table
+from regard.errors import RegardError
+from regard.papers import claims, experiments, ledger, reproduce
+from regard.papers.chapter36.addition import _places, digit_accuracy, on_digits
+from regard.papers.chapter36.bottleneck import growth_of, step_times
+from regard.papers.chapter36.measuring import by_length, first_below, over
+from regard.papers.claims import Claim
+from regard.papers.experiment import Experiment, Findings, Plan, Runs, Scale, seeds
+from regard.papers.reproduce import load, load_folder, names_of
+from regard.runs import Run, execute
+from regard.statistics import Estimate
+
+TINY = {"hidden": 12, "batch": 8, "held_out": 20, "updates": 20, "evaluate_every": 10}
+
+
+@pytest.fixture
+def tiny() -> Iterator[list[str]]:
+    """A paper of two experiments that share a run."""
+    calls: list[str] = []
+
+    def make(name: str, claim: str) -> type[Experiment]:
+        class Tiny(Experiment):
+            title, about, claims = f"Title of {name}", "About <it>.", (claim,)
+
+            def plan(self, scale: Scale) -> Plan:
+                return {"only": seeds(2, "reversal", "chapter36", **TINY)}
+
+            def measure(self, runs: Runs, scale: Scale) -> Findings:
+                calls.append(name)
+                values = Estimate.of(run.metrics["loss"] for run in runs["only"])
+                line = Line("", (0.0, 1.0), (0.0, values.mean))
+                return Findings(
+                    {claim: {"loss": values}},
+                    (Table("T", ("a",), ((values,),)),),
+                    (Figure(f"fig-{name}", "caption", (Panel("p", "x", "y", (line,)),)),),
+                    ("Found.",),
+                )
+
+        return Tiny
+
+    for name in ("one", "two"):
+        experiments.register(f"tiny/{name}")(make(name, f"t.{name}"))
+        ledger()[f"t.{name}"] = Claim(
+            f"t.{name}",
+            "tiny",
+            f"tiny/{name}",
+            "says",
+            "low",
+            "loss",
+            "loss < 100",
+            "loss < 200",
+            "F",
+        )
+    yield calls
+    for name in ("one", "two"):
+        del experiments._members[f"tiny/{name}"]
+        del ledger()[f"t.{name}"]
+
+
+def test_a_paper_from_end_to_end(tiny: list[str], tmp_path: Path) -> None:
+    assert [row["verdict"] for row in claims("tiny")] == ["not run", "not run"]
+    results = reproduce("tiny", jobs=1)
+    assert [r.experiment for r in results] == ["tiny/one", "tiny/two"]
+    assert len(list((tmp_path / "runs").iterdir())) == 2, "both experiments use the same runs"
+    row = next(iter(claims("tiny")))
+    assert row["verdict"] == "reproduced"
+    assert row["seeds"] == 2
+    assert row["interval"][0] <= row["measured"] <= row["interval"][1]
+    for key in ("id", "paper", "statement", "expected", "scale", "rule"):
+        assert row[key], key
+    assert (tmp_path / "results" / "tiny" / "quick" / "figures" / "fig-one.svg").is_file()
+
+
+def test_what_is_there_is_not_done_again(tiny: list[str], tmp_path: Path) -> None:
+    reproduce("tiny/one", jobs=1)
+    assert tiny == ["one"]
+    reproduce("tiny", jobs=1)
+    assert tiny == ["one", "two"]
+    kept = load(tmp_path / "results", "tiny/one", "quick")
+    assert kept is not None
+    assert kept.settings["only"]["seeds"] == [0, 1]
+    assert [r.experiment for r in load_folder(tmp_path / "results")] == ["tiny/one", "tiny/two"]
+
+
+def test_an_interruption_costs_nothing(tiny: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(self: Experiment, runs: Runs, scale: Scale) -> Findings:
+        raise KeyboardInterrupt
+
+    second = experiments["tiny/two"]
+    real = second.measure
+    monkeypatch.setattr(second, "measure", stop)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce("tiny", jobs=1)
+    monkeypatch.setattr(second, "measure", real)
+    reproduce("tiny", jobs=1)
+    assert tiny == ["one", "two"]
+
+
+def test_names() -> None:
+    assert names_of("chapter36/addition") == ["chapter36/addition"]
+    assert len(names_of("chapter36")) == 10
+    with pytest.raises(RegardError, match="Did you mean 'chapter36/addition'"):
+        names_of("chapter36/adition")
+    with pytest.raises(RegardError, match="Did you mean 'chapter36'"):
+        list(claims("chapter63"))
+
+
+def test_every_experiment_has_a_plan_for_both_scales() -> None:
+    for name in names_of("chapter36"):
+        quick, full = (experiments[name]().plan(scale) for scale in ("quick", "full"))
+        assert set(quick) <= set(full) or name.endswith("capacity")
+        assert all(len(group) >= 5 for group in full.values()), name
+        assert all(len(group) >= 2 for group in quick.values()), name
+
+
+@pytest.fixture(scope="module")
+def addition(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    config = seeds(1, "addition", "chapter36", hidden=16, updates=30, held_out=20)[0]
+    return execute(config, tmp_path_factory.mktemp("runs"))
+
+
+def test_digits_are_scored_from_the_right(addition: Run) -> None:
+    assert _places("762", "762") == [True, True, True, True]
+    assert _places("62", "762") == [True, True, False, False]
+    assert _places("1762", "762") == [True, True, True, False]
+    assert _places("", "762") == _places("7+2", "762") == [False] * 4
+    found = digit_accuracy([addition], [addition.model()])
+    assert list(found) == ["units", "tens", "hundreds", "exact match"]
+    assert 0 <= on_digits([addition], [addition.model()], 1, 4).mean <= 1
+
+
+def test_measuring_a_run(tmp_path: Path) -> None:
+    run = execute(seeds(1, "reversal", "chapter36", padding="read", **TINY)[0], tmp_path)
+    curve = by_length([run], (1, 2, 3))
+    assert over(curve, (1, 3)).mean == pytest.approx((curve[1].mean + curve[3].mean) / 2)
+    assert first_below(run, 100.0) == 20  # the first smoothed value
+    assert first_below(run, 0.0) == 20
+
+
+def test_growth_is_a_power() -> None:
+    assert growth_of((5, 10, 20, 40), (9.0, 1.0, 4.0, 16.0)) == pytest.approx(2.0)
+    assert all(time > 0 for name in ("fixed", "attention", "transformer")
+               for time in step_times(name, (4, 8, 16), batch=2))  # fmt: skip

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import re
+
+from regard.display import Figure, Heat, Panel, Table
+from regard.papers.reproduce import Result
+from regard.report import render
+
+EVIL = "<script>alert('&')</script>"
+
+
+def result() -> Result:
+    heat = Heat((EVIL, "b"), ("x", "y"), ((0.0, 1.0), (1.0, 0.0)))
+    figure = Figure("figure", EVIL, (Panel(EVIL, EVIL, "y", (heat,)),))
+    row = {
+        "id": "x.y", "statement": EVIL, "expected": EVIL, "headline": "h", "measures": {},
+        "verdict": "partly", "rule": "h > 1",
+    }  # fmt: skip
+    return Result(
+        "paper/one", "quick", EVIL, EVIL, (EVIL,), (Table(EVIL, (EVIL,), ((EVIL,),)),), (figure,),
+        (row,), {"condition": {"task": {"name": EVIL}}},
+        {"regard": "0", "torch": "0", "started": "now"}, "hash",
+    )  # fmt: skip
+
+
+def test_tokens_are_escaped_everywhere() -> None:
+    page = render([result()], EVIL)
+    assert EVIL not in page
+    assert "&lt;script&gt;alert" in page
+
+
+def test_the_page_needs_no_network() -> None:
+    page = render([result()], "title")
+    library = page.index("</script>")  # plotly itself names addresses of its licence
+    rest = page[: page.index("<script>")] + page[library:]
+    assert not re.findall(r"""(?:src|href)=["']?(?:https?:)?//""", rest)
+    assert not re.search(r"<script[^>]+src=", page)
+    assert "data:image/svg+xml;base64," in rest
+
+
+def test_every_figure_has_a_place() -> None:
+    page = render([result()], "title")
+    assert 'id="figure-figure"' in page
+    assert 'class="verdict fair"' in page

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import pytest
+
+from regard.errors import RegardError
+from regard.models import presets
+from regard.runs import RunConfig, assemble
+from regard.tasks import tasks
+
+
+def test_json_and_back() -> None:
+    config = assemble("addition", "transformer", 3, {"digits": "2+2,3+3", "hidden": 32})
+    assert RunConfig.from_json(config.to_json()) == config
+    assert config.model.hidden == 32
+
+
+def test_text_and_numbers_mean_the_same_run() -> None:
+    text = assemble("reversal", "chapter36", 0, {"hidden": "64", "learning_rate": "1e-3"})
+    numbers = assemble(
+        "reversal", "chapter36", 0, {"model.hidden": 64, "training.learning_rate": 0.001}
+    )
+    assert text.name == numbers.name
+
+
+def test_everything_that_determines_a_run_is_in_its_name() -> None:
+    base = assemble("reversal", "chapter36", 0, {}).name
+    for seed, settings in ((1, {}), (0, {"hidden": 127}), (0, {"clip": 2}), (0, {"longest": 11})):
+        assert assemble("reversal", "chapter36", seed, settings).name != base
+
+
+def test_gru_says_which() -> None:
+    assert assemble("reversal", "chapter36", 0, {"cell": "gru"}).model.cell == "gru-torch"
+
+
+def test_all_faults_at_once_with_nearest_names() -> None:
+    with pytest.raises(RegardError) as caught:
+        assemble("reversl", "chapter3", 0, {"hiden": 4, "training.updats": 3, "embedding": "x"})
+    text = "\n".join(caught.value.faults)
+    assert len(caught.value.faults) == 5
+    for right in ("'reversal'", "'chapter36'", "'hidden'", "'training.updates'"):
+        assert f"Did you mean {right}" in text
+    assert "model.embedding='x' does not fit" in text
+    assert ", ".join(sorted(tasks)) in text
+    assert ", ".join(sorted(presets)) in text
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"hidden": 0}, "greater than or equal to 1"),
+        ({"cell": "lstn"}, "Did you mean 'lstm'"),
+        ({"attention": "dott"}, "Did you mean 'dot'"),
+        ({"shortest": 12}, "shortest is 12 but longest is 10"),
+        ({"forcing": "sometimes"}, "'always', 'never'"),
+        ({"device": "abacus"}, "auto, cpu, cuda or mps"),
+        ({"padding": "seen"}, "'masked' or 'read'"),
+    ],
+)
+def test_faults_say_what_would_fit(settings: dict[str, object], says: str) -> None:
+    with pytest.raises(RegardError, match=says):
+        assemble("reversal", "chapter36", 0, settings)
+
+
+def test_every_preset_assembles_and_builds() -> None:
+    for name in presets:
+        config = assemble("reversal", name, 0, {"hidden": 8})
+        assert config.make_model(config.make_task()).parameter_count > 0

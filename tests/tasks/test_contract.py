@@ -1,0 +1,90 @@
+"""One contract, kept by every registered task."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from regard.errors import RegardError
+from regard.tasks import EOS, PAD, SOS, Task, tasks
+from regard.tasks.batch import mask
+
+
+@pytest.fixture(params=list(tasks))
+def task(request: pytest.FixtureRequest) -> Task:
+    kind = tasks[request.param]
+    return kind(kind.Config(held_out=20))
+
+
+def test_batches_are_well_formed(task: Task) -> None:
+    batch = task.train_batch(3, 16, seed=0)
+    assert len(batch) == 16
+    for words, lengths, vocabulary in (
+        (batch.source, batch.source_lengths, task.source_vocabulary),
+        (batch.target, batch.target_lengths, task.target_vocabulary),
+    ):
+        inside = mask(lengths, words.shape[1])
+        assert words.dtype == torch.int64
+        assert int(lengths.max()) == words.shape[1]
+        assert int(words.max()) < len(vocabulary)
+        assert (words[~inside] == PAD).all()
+        assert (words[inside] != PAD).all()
+        assert (words != SOS).all()
+    ends = batch.target[torch.arange(16), batch.target_lengths - 1]
+    assert (ends == EOS).all()
+    assert (batch.inputs[:, 0] == SOS).all()
+    assert (batch.inputs[:, 1:] == batch.target[:, :-1]).all()
+
+
+def test_a_batch_is_a_function_of_seed_and_update(task: Task) -> None:
+    first, again = (task.train_batch(5, 8, seed=1) for _ in range(2))
+    assert torch.equal(first.source, again.source)
+    assert torch.equal(first.target, again.target)
+    others = [task.train_batch(6, 8, seed=1), task.train_batch(5, 8, seed=2)]
+    assert all(
+        other.source.shape != first.source.shape or not torch.equal(other.source, first.source)
+        for other in others
+    )
+
+
+def test_splits_are_fixed_and_differ(task: Task) -> None:
+    assert "validation" in task.splits
+    for name in task.splits:
+        assert torch.equal(task.split(name).source, task.split(name).source)
+    a, b = task.split("validation").source, task.split("test").source
+    assert a.shape != b.shape or not torch.equal(a, b)
+
+
+def test_the_metric_knows_right_from_wrong(task: Task) -> None:
+    batch = task.split("test")
+    assert task.correct(batch.target, batch).all()
+    longer = torch.nn.functional.pad(batch.target, (0, 3), value=7)
+    assert task.correct(longer, batch).all(), "what comes after <EOS> does not count"
+    wrong = batch.target.clone()
+    last = batch.target_lengths - 2  # the last word before <EOS>
+    rows = torch.arange(len(batch))
+    wrong[rows, last] = torch.where(wrong[rows, last] == 3, 4, 3)
+    assert not task.correct(wrong, batch).any()
+
+
+def test_source_can_be_fed_backwards(task: Task) -> None:
+    turned = type(task)(task.config.model_copy(update={"reverse_source": True}))
+    plain, other = task.split("test"), turned.split("test")
+    assert torch.equal(plain.target, other.target)
+    for row, back, length in zip(plain.source, other.source, plain.source_lengths, strict=True):
+        n = int(length) - 1
+        assert back[:n].tolist() == row[:n].tolist()[::-1]
+        assert torch.equal(back[n:], row[n:])
+
+
+def test_padding_can_be_read_in_training_only(task: Task) -> None:
+    reading = type(task)(task.config.model_copy(update={"padding": "read"}))
+    batch = reading.train_batch(0, 16, seed=0)
+    assert (batch.source_lengths == batch.source.shape[1]).all()
+    assert torch.equal(batch.source, task.train_batch(0, 16, seed=0).source)
+    assert torch.equal(reading.split("test").source_lengths, task.split("test").source_lengths)
+
+
+def test_strange_words_are_named(task: Task) -> None:
+    with pytest.raises(RegardError, match="§"):
+        task.source_vocabulary.encode(["§"])
