@@ -17,3 +17,11 @@ def test_one_seed_has_no_interval() -> None:
     assert one.interval is None
     assert (one.low, one.high, one.n) == (0.5, 0.5, 1)
     assert one.to_json()["interval"] is None
+
+
+def test_a_share_stays_a_share() -> None:
+    share = Estimate.share([0.9, 1.0])
+    assert share.interval is not None
+    assert share.interval[1] == 1.0
+    assert share.interval[0] < 0.9
+    assert Estimate.from_json(share.to_json()) == share

@@ -7,10 +7,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-OPTIONS = (
-    "--quiet --strip-extras --no-header --no-emit-index-url --no-emit-find-links"
-    " --no-emit-trusted-host --allow-unsafe --output-file -"
-).split()
+OPTIONS = [
+    "--quiet",
+    "--strip-extras",
+    "--no-header",
+    "--no-emit-index-url",
+    "--no-emit-find-links",
+    "--no-emit-trusted-host",
+    "--allow-unsafe",
+    "--output-file",
+    "-",
+]
 LOCKS = {"requirements.lock": ["dev"], "requirements-docs.lock": ["dev", "docs"]}
 
 

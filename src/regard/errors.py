@@ -17,6 +17,12 @@ class RegardError(Exception):
         super().__init__("\n".join(faults))
 
 
+def in_words(error: OSError) -> str:
+    """What the operating system refused, as a sentence."""
+    place = f": {error.filename}" if error.filename else ""
+    return f"{error.strerror or error}{place}."
+
+
 def nearest(name: str, options: Iterable[str]) -> str | None:
     """The option that `name` was most likely meant to be, or None when nothing is close."""
     matches = get_close_matches(name, list(options), n=1, cutoff=0.5)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit  # Student's quantile; scipy.stats takes seconds to import
 
 
 @dataclass(frozen=True)
@@ -16,14 +16,21 @@ class Estimate:
     """A quantity measured once per seed.
 
     The interval is Student's 95 % confidence interval of the mean; with one seed there is none.
+    Where the quantity cannot leave a range, such as a share 0..1, neither does the interval.
     """
 
     values: tuple[float, ...]
+    within: tuple[float, float] | None = None
 
     @classmethod
-    def of(cls, values: Iterable[float]) -> Estimate:
+    def of(cls, values: Iterable[float], within: tuple[float, float] | None = None) -> Estimate:
         """From one number per seed."""
-        return cls(tuple(float(value) for value in values))
+        return cls(tuple(float(value) for value in values), within)
+
+    @classmethod
+    def share(cls, values: Iterable[float]) -> Estimate:
+        """From one share per seed, each in 0..1."""
+        return cls.of(values, (0.0, 1.0))
 
     @property
     def n(self) -> int:
@@ -41,8 +48,9 @@ class Estimate:
         if self.n < 2:
             return None
         error = float(np.std(self.values, ddof=1)) / math.sqrt(self.n)
-        reach = float(stats.t.ppf(0.975, self.n - 1)) * error
-        return self.mean - reach, self.mean + reach
+        reach = float(stdtrit(self.n - 1, 0.975)) * error
+        bottom, top = self.within or (-math.inf, math.inf)
+        return max(bottom, self.mean - reach), min(top, self.mean + reach)
 
     @property
     def low(self) -> float:
@@ -61,7 +69,13 @@ class Estimate:
             "interval": None if self.interval is None else list(self.interval),
             "seeds": self.n,
             "values": list(self.values),
+            "within": None if self.within is None else list(self.within),
         }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Estimate:
+        """The inverse of `to_json`."""
+        return cls.of(data["values"], tuple(data["within"]) if data["within"] else None)
 
     def __str__(self) -> str:
         text = significant(self.mean)

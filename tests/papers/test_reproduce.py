@@ -143,7 +143,7 @@ def test_measuring_a_run(tmp_path: Path) -> None:
     curve = by_length([run], (1, 2, 3))
     assert over(curve, (1, 3)).mean == pytest.approx((curve[1].mean + curve[3].mean) / 2)
     assert first_below(run, 100.0) == 20  # the first smoothed value
-    assert first_below(run, 0.0) == 20
+    assert first_below(run, 0.0) == 40
 
 
 def test_growth_is_a_power() -> None:

@@ -40,10 +40,15 @@ def say(text: str) -> None:
 class Bars:
     """Progress bars: one over all runs where there are several, one per run under way."""
 
-    def __init__(self, progress: Progress, total: int):
+    def __init__(self, progress: Progress):
         self.bars = progress
         self.rows: dict[str, TaskID] = {}
-        self.overall = progress.add_task("all runs", total=total, note="") if total > 1 else None
+        self.overall: TaskID | None = None
+
+    def expect(self, count: int) -> None:
+        """So many runs are to come."""
+        if count > 1:
+            self.overall = self.bars.add_task("all runs", total=count, note="")
 
     def progress(
         self, config: RunConfig, update: int, total: int, loss: float, accuracy: float | None
@@ -64,7 +69,17 @@ class Bars:
 
 
 @contextmanager
-def progress_bars(total: int) -> Iterator[Bars | None]:
+def interruptible() -> Iterator[None]:
+    """An interrupt ends the command with a word to the person who made it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("regard: interrupted; ask again and it goes on where it stopped.", file=sys.stderr)
+        raise SystemExit(130) from None
+
+
+@contextmanager
+def progress_bars() -> Iterator[Bars | None]:
     """Bars while something long goes on; nothing where there is no terminal."""
     if not err.is_terminal:
         yield None
@@ -77,4 +92,4 @@ def progress_bars(total: int) -> Iterator[Bars | None]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=err, transient=True) as progress:
-        yield Bars(progress, total)
+        yield Bars(progress)

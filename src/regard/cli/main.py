@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from regard.errors import RegardError
+from regard.errors import RegardError, in_words
 
 app = typer.Typer(
     name="regard",
@@ -42,14 +41,8 @@ def main() -> None:
         for fault in error.faults:
             print(f"regard: {fault}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("regard: interrupted; ask again and it goes on where it stopped.", file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
     except OSError as error:
-        print(f"regard: {error.strerror or error}: {error.filename or ''}", file=sys.stderr)
+        print(f"regard: {in_words(error)}", file=sys.stderr)
         sys.exit(2)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
-from regard.cli.console import out, print_json, progress_bars, say, show
+from regard.cli.console import interruptible, out, print_json, progress_bars, say, show
 from regard.cli.listings import claims_table
 from regard.display import Table
 from regard.errors import RegardError, unknown
 from regard.papers import load_folder, reproduce
-from regard.papers.experiment import Scale, experiments
+from regard.papers.experiment import Scale
 from regard.papers.reproduce import Result, names_of, results_folder
 from regard.report import write_markdown, write_report
 from regard.runs import Run, assemble, run_all
@@ -28,9 +28,11 @@ def train_command(
     as_json: bool,
 ) -> None:
     """`regard train`."""
-    overrides = parse(settings)
-    configs = [assemble(task, model, number, overrides) for number in range(seed, seed + count)]
-    with progress_bars(len(configs)) as bars:
+    overrides, faults = parse(settings)
+    configs = [
+        assemble(task, model, number, overrides, faults) for number in range(seed, seed + count)
+    ]
+    with interruptible(), progress_bars() as bars:
         trained = run_all(configs, runs, jobs, bars, model)
     if as_json:
         print_json(_summary(trained))
@@ -41,12 +43,19 @@ def train_command(
         out.print(str(run.folder), markup=False, highlight=False, soft_wrap=True)
 
 
-def parse(settings: list[str]) -> dict[str, str]:
-    """`key=value` words as a mapping; everything that is not of that form is told together."""
-    odd = [word for word in settings if "=" not in word or word.startswith("=")]
-    if odd:
-        raise RegardError(*(f"'{word}' is not a setting: write key=value." for word in odd))
-    return dict(word.split("=", 1) for word in settings)
+def parse(settings: list[str]) -> tuple[dict[str, str], list[str]]:
+    """`key=value` words as a mapping, and the faults of those that are not."""
+    values: dict[str, str] = {}
+    faults = []
+    for word in settings:
+        key, equals, value = word.partition("=")
+        if not key or not equals:
+            faults.append(f"'{word}' is not a setting: write key=value.")
+        elif key in values:
+            faults.append(f"The key '{key}' is given twice.")
+        else:
+            values[key] = value
+    return values, faults
 
 
 def _numbers(runs: list[Run], name: str) -> tuple[Any, ...]:
@@ -74,9 +83,7 @@ def reproduce_command(
     size = cast(Scale, scale)
     to = to or results_folder()
     names = names_of(paper)
-    plans = (experiments[name]().plan(size) for name in names)
-    total = len({c.name for plan in plans for group in plan.values() for c in group})
-    with progress_bars(total) as bars:
+    with interruptible(), progress_bars() as bars:
         results = reproduce(paper, size, runs, to, jobs, bars, say)
     folder = to / paper.split("/")[0] / scale
     path = _write(load_folder(folder), folder / "report.html")
@@ -96,6 +103,8 @@ def report_command(folder: Path, to: Path | None, as_json: bool) -> None:
     """`regard report`."""
     if not folder.is_dir():
         raise RegardError(f"There is no folder {folder}. `regard reproduce` makes one of results.")
+    if to and to.suffix not in (".html", ".md"):
+        raise RegardError(f"A report is .html or .md, not '{to}'.")
     path = _write(load_folder(folder), to or folder / "report.html")
     table = Table("Report", ("report",), ((str(path),),))
     if as_json:

@@ -20,10 +20,11 @@ def plotly(figure: Figure) -> dict[str, Any]:
         len(figure.panels),
         subplot_titles=[escape(panel.title) for panel in figure.panels],
         column_widths=widths,
-        horizontal_spacing=0.12 if len(widths) > 1 else 0,
+        horizontal_spacing=0.1 if len(widths) > 1 else 0,
     )
     for column, panel in enumerate(figure.panels, start=1):
-        _panel(picture, panel, column, widths)
+        _panel(picture, panel, column)
+    _colour_bars(picture)
     rows = [len(m.rows) for p in figure.panels for m in p.marks if isinstance(m, Heat)]
     picture.update_layout(
         template="simple_white",
@@ -42,12 +43,12 @@ def _width(panel: Panel) -> float:
     return max([6.0, *(0.6 * len(heat.columns) for heat in heats)])
 
 
-def _panel(picture: go.Figure, panel: Panel, column: int, widths: list[float]) -> None:
+def _panel(picture: go.Figure, panel: Panel, column: int) -> None:
     at = {"row": 1, "col": column}
-    heat = any(isinstance(mark, Heat) for mark in panel.marks)
     for mark in panel.marks:
-        for trace in _traces(mark, sum(widths[:column]) / sum(widths)):
+        for trace in _traces(mark):
             picture.add_trace(trace, **at)
+    for mark in panel.marks:  # plotly puts these only where a trace is already
         if isinstance(mark, Rule):
             note = {"annotation_text": escape(mark.label), "line": {"dash": "dot", "width": 1}}
             if mark.y is not None:
@@ -63,29 +64,40 @@ def _panel(picture: go.Figure, panel: Panel, column: int, widths: list[float]) -
                 line_width=0,
                 annotation_text=escape(mark.label),
                 annotation_position="top left",
+                annotation_font_size=10,
+                layer="below",
                 **at,
             )
     picture.update_xaxes(title_text=escape(panel.x), type=_scale(panel.x_scale), **at)
     picture.update_yaxes(title_text=escape(panel.y), type=_scale(panel.y_scale), **at)
-    if heat:
+    if any(isinstance(mark, Heat) for mark in panel.marks):
         picture.update_xaxes(type="category", **at)
         picture.update_yaxes(type="category", autorange="reversed", **at)
     elif panel.y_range:
         picture.update_yaxes(range=list(panel.y_range), **at)
 
 
+def _colour_bars(picture: go.Figure) -> None:
+    """Each scale of colours right beside its panel, and only once where panels share it."""
+    heats = list(picture.select_traces(type="heatmap"))
+    for heat, following in zip(heats, [*heats[1:], None], strict=True):
+        shared = following and (heat.zmin, heat.zmax) == (following.zmin, following.zmax)
+        axis = picture.layout["xaxis" + heat.xaxis[1:]]
+        heat.update(showscale=not shared, colorbar={"x": axis.domain[1] + 0.01, "xanchor": "left"})
+
+
 def _scale(scale: str) -> str | None:
     return "log" if scale == "log" else None
 
 
-def _traces(mark: Mark, right: float) -> list[Any]:
+def _traces(mark: Mark) -> list[Any]:
     match mark:
         case Line():
             return _line(mark)
         case Bars():
             return [_bars(mark)]
         case Heat():
-            return [_heat(mark, right)]
+            return [_heat(mark)]
         case _:
             return []
 
@@ -137,7 +149,7 @@ def _bars(mark: Bars) -> Any:
     )
 
 
-def _heat(mark: Heat, right: float) -> Any:
+def _heat(mark: Heat) -> Any:
     values = [[None if v != v else v for v in row] for row in mark.values]
     # Positions may repeat a word, and a category axis would merge equal names.
     columns, rows = _distinct(mark.columns), _distinct(mark.rows)
@@ -154,7 +166,6 @@ def _heat(mark: Heat, right: float) -> Any:
         colorbar={
             "title": {"text": escape(mark.label), "side": "right"},
             "thickness": 10,
-            "x": right,
             "len": 0.9,
         },
     )

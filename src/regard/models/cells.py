@@ -2,7 +2,8 @@
 
 Every cell has two paths that give the same numbers. `step` is the definition, one time step, and
 shows the gates; `forward` runs a whole sequence on a kernel of `torch.nn` where there is one, and
-on a hand-derived recurrence (see `recurrences.py`) where there is none.
+on a hand-derived recurrence (see `recurrences.py`) where there is none or, as for the LSTM on a
+CPU, where it is faster.
 
 Axes: x (batch, time, inputs), states (batch, time, hidden). A state is a tuple whose first
 member is h (batch, hidden).
@@ -113,14 +114,13 @@ class Cell(nn.Module, ABC):
         """One time step from a projected input (batch, blocks·hidden)."""
 
     @abstractmethod
-    def run(self, x: Inputs, lengths: Tensor | None, state: State | None) -> tuple[Tensor, State]:
-        """All steps at once, on the fastest way there is; see `forward`."""
-
     def forward(
         self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
     ) -> tuple[Tensor, State]:
-        """The states of a whole sequence, zero past each row's length, and the last true state."""
-        return self.run(x, lengths, state)
+        """The states of a whole sequence, zero past each row's length, and the last true state.
+
+        All steps at once, on the fastest way there is. Without a state it starts from `initial`.
+        """
 
     def unroll(
         self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
@@ -181,7 +181,7 @@ def recur(
     state: State | None,
 ) -> tuple[Tensor, State]:
     """A whole sequence on a packed recurrence (see `recurrences.py`)."""
-    layout = Layout.of(x.shape[0], x.shape[1], lengths, fresh=state is None)
+    layout = Layout.of(x.shape[0], x.shape[1], lengths, cell.weight_hh.device, fresh=state is None)
     first = cell.started(x, state)
     if isinstance(x, Words) and len(x.table) <= x.numbers.numel():
         numbers = layout.pack(x.numbers[:, :, None])[:, 0]
@@ -208,7 +208,9 @@ class Tanh(TorchCell):
         recurrent = nn.functional.linear(state[0], self.weight_hh, self.bias_hh)
         return (torch.tanh(projected + recurrent),), {}
 
-    def run(self, x: Inputs, lengths: Tensor | None, state: State | None) -> tuple[Tensor, State]:
+    def forward(
+        self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
+    ) -> tuple[Tensor, State]:
         """On `torch.nn.RNN`'s kernel."""
         states, _ = torch.rnn_tanh(
             vectors(x), self.started(x, state)[0][None], self.weights, *KERNEL
@@ -237,7 +239,9 @@ class LSTM(TorchCell):
         """Both biases at once: only their sum matters."""
         return nn.functional.linear(x, self.weight_ih, self.bias_ih + self.bias_hh)
 
-    def run(self, x: Inputs, lengths: Tensor | None, state: State | None) -> tuple[Tensor, State]:
+    def forward(
+        self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
+    ) -> tuple[Tensor, State]:
         """On a CPU on our own recurrence, elsewhere on `torch.nn.LSTM`'s kernel."""
         if self.weight_hh.device.type == "cpu":
             return recur(self, LSTMMathematics(), x, lengths, state)
@@ -285,7 +289,9 @@ class TorchGRU(TorchCell):
         n = torch.tanh(xn + r * hn)
         return ((1 - z) * n + z * h,), {"reset": r, "update": z}
 
-    def run(self, x: Inputs, lengths: Tensor | None, state: State | None) -> tuple[Tensor, State]:
+    def forward(
+        self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
+    ) -> tuple[Tensor, State]:
         """On `torch.nn.GRU`'s kernel."""
         states, _ = torch.gru(vectors(x), self.started(x, state)[0][None], self.weights, *KERNEL)
         return cut(states, lengths), (last(states, lengths),)
@@ -309,7 +315,9 @@ class ResetFirstGRU(Cell):
         keep = z if self.update_keeps else 1 - z
         return (keep * h + (1 - keep) * n,), {"reset": r, "update": z}
 
-    def run(self, x: Inputs, lengths: Tensor | None, state: State | None) -> tuple[Tensor, State]:
+    def forward(
+        self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
+    ) -> tuple[Tensor, State]:
         """On a recurrence with its own gradient."""
         return recur(self, GatedMathematics(self.update_keeps), x, lengths, state)
 
@@ -342,6 +350,8 @@ class UGRNN(Cell):
         u, c = torch.sigmoid(u), torch.tanh(c)
         return (u * h + (1 - u) * c,), {"update": u}
 
-    def run(self, x: Inputs, lengths: Tensor | None, state: State | None) -> tuple[Tensor, State]:
+    def forward(
+        self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
+    ) -> tuple[Tensor, State]:
         """On a recurrence with its own gradient."""
         return recur(self, UpdateMathematics(), x, lengths, state)

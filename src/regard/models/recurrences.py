@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,34 +38,20 @@ class Layout:
     fresh: bool  # the first state is zero and nobody's: its products need not be taken
 
     @classmethod
-    def of(cls, batch: int, time: int, lengths: Tensor | None, fresh: bool = False) -> Layout:
-        """The layout for some lengths, all of them at least 1."""
-        counts = np.full(time, batch)
-        order = rank = np.arange(batch)
-        ends = np.full(batch, time)
-        if lengths is not None:
-            ends = lengths.cpu().numpy()
-            order = np.argsort(-ends, kind="stable")
-            rank = np.argsort(order)
-            counts = (ends[:, None] > np.arange(time)).sum(axis=0)
-            counts = counts[counts > 0]
-        starts = np.concatenate([[0], counts.cumsum()])
-        before = [0, *(starts[:-2] + batch)]  # in [first; states], see `shifted`
-        blocks = list(zip(counts.tolist(), starts[:-1].tolist(), map(int, before), strict=True))
-        final = torch.from_numpy(starts[ends - 1] + rank)
-        if lengths is None:
-            return cls(batch, time, blocks, None, None, final, fresh)
-        places = np.concatenate([order[:n] * time + t for t, n in enumerate(counts)])
-        device = lengths.device
-        return cls(
-            batch,
-            time,
-            blocks,
-            torch.from_numpy(places).to(device),
-            torch.from_numpy(order).to(device),
-            final.to(device),
-            fresh,
-        )
+    def of(
+        cls,
+        batch: int,
+        time: int,
+        lengths: Tensor | None,
+        device: torch.device,
+        fresh: bool = False,
+    ) -> Layout:
+        """The layout for some lengths, all of them at least 1.
+
+        The last few are remembered: layers, directions and often both sides share theirs.
+        """
+        key = None if lengths is None else lengths.cpu().numpy().tobytes()
+        return _layout(batch, time, key, device, fresh)
 
     def pack(self, x: Tensor) -> Tensor:
         """(batch, time, features) -> (packed, features)"""
@@ -97,6 +84,28 @@ class Layout:
         if self.order is None:
             return state
         return torch.empty_like(state).index_copy_(0, self.order, state)
+
+
+@lru_cache(maxsize=8)
+def _layout(batch: int, time: int, key: bytes | None, device: torch.device, fresh: bool) -> Layout:
+    if key is None:
+        order = rank = np.arange(batch)
+        ends, counts = np.full(batch, time), np.full(time, batch)
+    else:
+        ends = np.frombuffer(key, dtype=np.int64)
+        order = np.argsort(-ends, kind="stable")
+        rank = np.argsort(order)
+        counts = (ends[:, None] > np.arange(time)).sum(axis=0)
+        counts = counts[counts > 0]
+    starts = np.concatenate([[0], counts.cumsum()])
+    before = [0, *(starts[:-2] + batch)]  # in [first; states], see `shifted`
+    blocks = list(zip(counts.tolist(), starts[:-1].tolist(), map(int, before), strict=True))
+    final = torch.from_numpy(starts[ends - 1] + rank).to(device)
+    if key is None:
+        return Layout(batch, time, blocks, None, None, final, fresh)
+    places = np.concatenate([order[:n] * time + t for t, n in enumerate(counts)])
+    index, rows = torch.from_numpy(places).to(device), torch.from_numpy(order).to(device)
+    return Layout(batch, time, blocks, index, rows, final, fresh)
 
 
 def shifted(first: Tensor, packed: Tensor, blocks: Blocks) -> Tensor:

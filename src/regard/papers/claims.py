@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-from regard.papers.rules import holds
+from regard.papers.rules import holds, names_in
 from regard.statistics import Estimate
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not run"]
@@ -33,6 +33,11 @@ class Claim:
     def rule(self) -> str:
         """Both rules as one sentence."""
         return f"reproduced if {self.reproduced}; partly if {self.partly}; otherwise not reproduced"
+
+    @property
+    def names(self) -> set[str]:
+        """The measures that the claim needs."""
+        return names_in(self.reproduced) | names_in(self.partly) | {self.headline}
 
     def verdict(self, measures: Mapping[str, Estimate]) -> Verdict:
         """What follows from the measures, by the rule and by nothing else."""

@@ -85,8 +85,9 @@ class FirstLook(Experiment):
             f"Over the lengths of the training range the fixed vector reverses"
             f" {percent(shares['fixed'])} of the strings, attention"
             f" {percent(shares['attention'])}.",
-            "Past the longest string of the training range attention fails too: it has removed"
-            " the limit of the vector, not that of the data.",
+            "Past the longest string of the training range (26-30 letters): "
+            + ", ".join(f"{NAMES[n]} {percent(over(curves[n], range(26, 31)))}" for n in NAMES)
+            + ". Attention removes the limit of the vector, not that of the training data.",
         )
         return Findings({}, (table, samples), (by_length_figure, attention_figure), found)
 

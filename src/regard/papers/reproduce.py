@@ -13,10 +13,13 @@ from regard.display import Figure, Table
 from regard.errors import RegardError, unknown
 from regard.papers.claims import ledger
 from regard.papers.experiment import Plan, Scale, experiments
-from regard.runs import Monitor, Run, run_all
+from regard.runs import Monitor, Run, run_all, runs_folder
 from regard.runs.files import read_json, write_json, write_whole
 from regard.runs.provenance import provenance
 from regard.statistics import Estimate
+
+# Raised whenever a change to an experiment changes what it measures on the same runs.
+MEASURING = 1
 
 
 def results_folder() -> Path:
@@ -49,17 +52,35 @@ class Result:
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Result:
-        """The inverse of `to_json`."""
-        return cls(
-            **{
-                **data,
-                "found": tuple(data["found"]),
-                "claims": tuple(data["claims"]),
-                "tables": tuple(map(Table.from_json, data["tables"])),
-                "figures": tuple(map(Figure.from_json, data["figures"])),
-            }
-        )
+    def read(cls, path: Path) -> Result:
+        """From a file that `to_json` went into; verdicts are those of the ledger as it is now."""
+        data = read_json(path)
+        try:
+            return cls(
+                **{
+                    **data,
+                    "found": tuple(data["found"]),
+                    "claims": tuple(_judged(row) for row in data["claims"]),
+                    "tables": tuple(map(Table.from_json, data["tables"])),
+                    "figures": tuple(map(Figure.from_json, data["figures"])),
+                }
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise RegardError(
+                f"{path} is not a result that this version of Regard can read"
+                f" ({type(error).__name__}: {error}). Delete this file and reproduce again."
+            ) from None
+
+
+def _judged(row: dict[str, Any]) -> dict[str, Any]:
+    """A stored row by the rule that is in the ledger now; as it was if the claim is gone."""
+    claim = ledger().get(row["id"])
+    if claim is None:
+        return row
+    measures = {name: Estimate.from_json(value) for name, value in row["measures"].items()}
+    if not claim.names <= set(measures):
+        return claim.row(None, None)
+    return claim.row(row["scale"], measures)
 
 
 def names_of(target: str) -> list[str]:
@@ -95,14 +116,26 @@ def reproduce(
     plans = {name: experiments[name]().plan(scale) for name in names}
     todo = [name for name in names if _kept(results, name, scale, plans[name]) is None]
     configs = [c for name in todo for group in plans[name].values() for c in group]
-    trained = {run.config.name: run for run in run_all(configs, runs, jobs, monitor)}
-    for name in todo:
+    try:
+        run_all(configs, runs, jobs, monitor)
+        faults: tuple[str, ...] = ()
+    except RegardError as error:  # what can be measured is measured all the same
+        faults = error.faults
+    trained = {c.name: Run((runs or runs_folder()) / c.name, c) for c in configs}
+    whole = [
+        name
+        for name in todo
+        if all(trained[c.name].done for group in plans[name].values() for c in group)
+    ]
+    for name in whole:
         say(f"measuring {name}")
         conditions = {
             condition: [trained[config.name] for config in configs]
             for condition, configs in plans[name].items()
         }
         _measure(name, scale, plans[name], conditions, results)
+    if faults:
+        raise RegardError(*faults)
     return [result for name in names if (result := load(results, name, scale))]
 
 
@@ -140,35 +173,35 @@ def _path(results: Path, name: str, scale: str) -> Path:
 
 
 def _hash(name: str, plan: Plan) -> str:
-    rules = [claim.rule for claim in experiments[name]().rows()]
+    rules = [str(MEASURING), *(claim.rule for claim in experiments[name]().rows())]
     runs = [config.name for group in plan.values() for config in group]
     return sha256("\n".join([*rules, *runs]).encode()).hexdigest()[:12]
 
 
 def _kept(results: Path, name: str, scale: Scale, plan: Plan) -> Result | None:
-    result = load(results, name, scale)
+    try:
+        result = load(results, name, scale)
+    except RegardError:  # damaged or of another version: it is made again
+        return None
     return result if result and result.plan == _hash(name, plan) else None
 
 
 def load(results: Path, name: str, scale: str) -> Result | None:
     """A result from disk, or None if there is none."""
     path = _path(results, name, scale)
-    return Result.from_json(read_json(path)) if path.is_file() else None
+    return Result.read(path) if path.is_file() else None
 
 
 def load_folder(folder: Path) -> list[Result]:
     """All results in a folder and below, in the order of the experiments."""
-    paths = [path for path in sorted(folder.rglob("*.json")) if path.parent.name != "figures"]
-    found = [read_json(path) for path in paths]
-    results = [
-        Result.from_json(data) for data in found if isinstance(data, dict) and "experiment" in data
-    ]
+    names = {f"{name.split('/')[1]}.json" for name in experiments}
+    results = [Result.read(path) for path in sorted(folder.rglob("*.json")) if path.name in names]
     if not results:
         raise RegardError(
             f"{folder} holds no results. `regard reproduce chapter36 --out {folder}` makes some."
         )
-    order = list(experiments)
-    return sorted(results, key=lambda r: (order.index(r.experiment), r.scale))
+    order = {name: index for index, name in enumerate(experiments)}
+    return sorted(results, key=lambda r: (order.get(r.experiment, len(order)), r.scale))
 
 
 def claims(paper: str | None = None, results: Path | None = None) -> Iterator[dict[str, Any]]:
@@ -194,4 +227,4 @@ def _row(claim: str, experiment: str, results: Path) -> dict[str, Any] | None:
 def estimate(row: dict[str, Any]) -> Estimate | None:
     """The headline number of a row of `claims`, or None where nothing was measured."""
     measured = row["measures"].get(row["headline"])
-    return Estimate.of(measured["values"]) if measured else None
+    return Estimate.from_json(measured) if measured else None

@@ -2,12 +2,14 @@
 
 A rule is written in the ledger before any run, as an expression over the names of measures:
 `inside >= 0.9 and high(beyond) <= 0.1`. A name stands for the mean over seeds; `low(x)` and
-`high(x)` for the ends of its 95 % interval. Nothing else can be said in a rule.
+`high(x)` for the ends of its 95 % interval, which one seed leaves open. Nothing else can be said
+in a rule.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,8 +18,8 @@ from regard.errors import RegardError, unknown
 from regard.statistics import Estimate
 
 FUNCTIONS: dict[str, Callable[[Estimate], float]] = {
-    "low": lambda estimate: estimate.low,
-    "high": lambda estimate: estimate.high,
+    "low": lambda estimate: estimate.low if estimate.n > 1 else -math.inf,
+    "high": lambda estimate: estimate.high if estimate.n > 1 else math.inf,
 }
 COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from regard.display import Table
+from regard.display import Figure, Table
 from regard.papers.reproduce import Result, estimate
 from regard.runs.files import write_json, write_whole
 
@@ -17,7 +17,7 @@ def write_markdown(results: Sequence[Result], path: Path, title: str) -> Path:
     figures = path.parent / "figures"
     for result in results:
         for figure in result.figures:
-            write_whole(figures / f"{figure.name}.svg", figure.svg().encode())
+            write_whole(figures / _file(result, figure), figure.svg().encode())
     write_json(path.with_suffix(".json"), [row for result in results for row in result.claims])
     write_whole(path, markdown(results, title).encode())
     return path
@@ -30,7 +30,7 @@ def markdown(results: Sequence[Result], title: str) -> str:
     for result in results:
         parts += [f"## {plain(result.title)}", plain(result.about)]
         parts += [f"**{plain(sentence)}**" for sentence in result.found]
-        parts += [f"![{plain(f.caption)}](figures/{f.name}.svg)" for f in result.figures]
+        parts += [f"![{plain(f.caption)}](figures/{_file(result, f)})" for f in result.figures]
         parts += [f"*{plain(f.caption)}*" for f in result.figures]
         parts += [table_text(table) for table in result.tables]
         parts += [
@@ -78,6 +78,10 @@ def plain(text: str) -> str:
     for character in "\\`*_[]<>|#":
         text = text.replace(character, "\\" + character)
     return text.replace("\n", " ")
+
+
+def _file(result: Result, figure: Figure) -> str:
+    return f"{figure.name}-{result.scale}.svg"
 
 
 def _short(entry: dict[str, Any]) -> dict[str, Any]:

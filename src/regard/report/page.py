@@ -14,7 +14,6 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from regard.display import Figure
-from regard.display.table import shown
 from regard.papers.reproduce import Result, estimate
 from regard.runs.files import write_whole
 
@@ -30,7 +29,7 @@ def write_report(results: Sequence[Result], path: Path, title: str) -> Path:
 def render(results: Sequence[Result], title: str) -> str:
     """The page as text. Everything that comes from data is escaped by the template."""
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"download": _download, "script": _script, "shown": shown}
+    environment.filters |= {"download": _download, "script": _script}
     template = files("regard.report").joinpath("page.html").read_text(encoding="utf-8")
     return environment.from_string(template).render(
         title=title,
@@ -38,7 +37,11 @@ def render(results: Sequence[Result], title: str) -> str:
         claims=[_claim(row) for result in results for row in result.claims],
         verdicts=VERDICTS,
         plotly=Markup(get_plotlyjs()),
-        figures={f.name: f.interactive() for result in results for f in result.figures},
+        figures={
+            f"{result.scale}-{f.name}": f.interactive()
+            for result in results
+            for f in result.figures
+        },
         settings=_settings,
     )
 

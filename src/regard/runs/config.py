@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -12,7 +12,7 @@ from regard.config import Config, faults_in, validated
 from regard.errors import RegardError, nearest, unknown
 from regard.models import Seq2Seq, models, presets
 from regard.tasks import Task, TaskConfig, tasks
-from regard.training import TrainingConfig, seed_everything
+from regard.training import TrainingConfig, missing_device, seed_everything
 
 # Raised whenever a change to the code changes the numbers that a configuration gives.
 NUMERICS = 1
@@ -41,15 +41,21 @@ class RunConfig:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RunConfig:
         """The inverse of `to_json`."""
-        task, model = dict(data["task"]), dict(data["model"])
-        task_name, model_kind = task.pop("name"), model.pop("kind")
+        try:
+            task, model = dict(data["task"]), dict(data["model"])
+            task_name, model_kind = task.pop("name"), model.pop("kind")
+            training, seed = dict(data["training"]), int(data["seed"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise RegardError(
+                f"A configuration needs seed, task, model and training ({error!r})."
+            ) from None
         return cls(
             task_name,
             validated(tasks[task_name].Config, task, "task"),
             model_kind,
             validated(models[model_kind][0], model, "model"),
-            validated(TrainingConfig, data["training"], "training"),
-            int(data["seed"]),
+            validated(TrainingConfig, training, "training"),
+            seed,
         )
 
     @property
@@ -71,12 +77,15 @@ class RunConfig:
         return built
 
 
-def assemble(task: str, model: str, seed: int, overrides: Mapping[str, Any]) -> RunConfig:
+def assemble(
+    task: str, model: str, seed: int, overrides: Mapping[str, Any], faults: Sequence[str] = ()
+) -> RunConfig:
     """A run from a task, a preset, and keys that the user set, dotted or bare.
 
-    All faults are found before any is reported: an unknown task does not hide a misspelt key.
+    All faults are found before any is reported, after those already known: an unknown task does
+    not hide a misspelt key.
     """
-    faults = []
+    faults = list(faults)
     if task not in tasks:
         faults.append(unknown("task", task, tasks))
         task = nearest(task, tasks) or next(iter(tasks))
@@ -102,6 +111,8 @@ def assemble(task: str, model: str, seed: int, overrides: Mapping[str, Any]) -> 
             values[where[0]][where[1]] = value
     for section, config in kinds.items():
         faults += faults_in(config, values[section], section)
+    if fault := missing_device(str(values["training"].get("device", "auto"))):
+        faults.append(fault)
     if seed < 0:
         faults.append(f"seed={seed} does not fit: a seed is 0 or more.")
     if faults:

@@ -21,6 +21,9 @@ from regard.runs.run import Run, execute, runs_folder
 class Monitor(Protocol):
     """Whoever wants to see how the runs go."""
 
+    def expect(self, count: int) -> None:
+        """So many runs are to come, those counted that are done already."""
+
     def progress(
         self, config: RunConfig, update: int, total: int, loss: float, accuracy: float | None
     ) -> None:
@@ -44,29 +47,47 @@ def run_all(
     root = root or runs_folder()
     wanted = {config.name: config for config in configs}
     missing = []
+    if monitor:
+        monitor.expect(len(wanted))
     for config in wanted.values():
         if Run(root / config.name, config).done:
             if monitor:
                 monitor.finished(config)
         else:
             missing.append(config)
-    jobs = min(jobs or os.cpu_count() or 1, len(missing))
+    jobs = min(jobs or cores(), len(missing))
     if jobs > 1:
-        _Pool(missing, root, monitor, preset).work(jobs)
+        faults = _Pool(missing, root, monitor, preset).work(jobs)
     else:
-        for config in missing:
-            _in_this_process(config, root, monitor, preset)
+        faults = [f for c in missing for f in _in_this_process(c, root, monitor, preset)]
+    if faults:
+        raise RegardError(*dict.fromkeys(faults))
     return [Run(root / config.name, config) for config in configs]
 
 
-def _in_this_process(config: RunConfig, root: Path, monitor: Monitor | None, preset: str) -> None:
+def cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _in_this_process(
+    config: RunConfig, root: Path, monitor: Monitor | None, preset: str
+) -> tuple[str, ...]:
+    """Train here; returns the faults, of which there are none if all went well."""
+
     def watch(update: int, total: int, loss: float, accuracy: float | None) -> None:
         if monitor:
             monitor.progress(config, update, total, loss, accuracy)
 
-    execute(config, root, watch, preset)
+    try:
+        execute(config, root, watch, preset)
+    except RegardError as error:
+        return error.faults
     if monitor:
         monitor.finished(config)
+    return ()
 
 
 class _Pool:
@@ -83,7 +104,8 @@ class _Pool:
         self.lock = Lock()
         self.workers: list[subprocess.Popen[str]] = []
 
-    def work(self, jobs: int) -> None:
+    def work(self, jobs: int) -> list[str]:
+        """Have it all done; returns the faults."""
         threads = [Thread(target=self._employ, daemon=True) for _ in range(jobs)]
         try:
             for thread in threads:
@@ -92,16 +114,24 @@ class _Pool:
                 while thread.is_alive():
                     thread.join(timeout=0.2)  # so that an interrupt is heard
         finally:
+            while self._next():  # so that nobody starts anything new
+                pass
             for worker in self.workers:
                 worker.kill()
-        if self.faults:
-            raise RegardError(*dict.fromkeys(self.faults))
+        return self.faults
 
     def _employ(self) -> None:
+        """Have workers work until there is no work; whatever goes wrong here is a fault, too."""
+        try:
+            self._workers()
+        except Exception as error:
+            self._fault(f"A worker could not be used ({type(error).__name__}: {error}).")
+
+    def _workers(self) -> None:
         """Start a worker and give it work until there is none; one that dies is replaced."""
         while not self.queue.empty():
             with subprocess.Popen(
-                [sys.executable, "-m", "regard.runs.worker"],
+                [sys.executable, "-P", "-m", "regard.runs.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,

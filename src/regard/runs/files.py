@@ -38,7 +38,7 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise RegardError(
-            f"{path} is not valid JSON ({error}). Delete the folder it is in and run again."
+            f"{path} is not valid JSON ({error}). Delete it, and it is made again."
         ) from None
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -19,7 +20,7 @@ from regard.runs.config import RunConfig
 from regard.runs.files import locked, read_json, read_tensors, write_json, write_tensors
 from regard.runs.provenance import provenance
 from regard.tasks import Task
-from regard.training import Trainer, evaluate, fit, one_thread
+from regard.training import Trainer, evaluate, fit, missing_device, one_thread
 from regard.training.loop import under
 
 # Called with (updates done, updates in all, loss, validation accuracy or None).
@@ -52,7 +53,10 @@ class Run:
                 f"{folder} is not a run: it has no config.json."
                 " `regard ls runs` lists the runs there are."
             )
-        return cls(folder, RunConfig.from_json(read_json(path)))
+        try:
+            return cls(folder, RunConfig.from_json(read_json(path)))
+        except RegardError as error:
+            raise RegardError(*(f"{path}: {fault}" for fault in error.faults)) from None
 
     @property
     def done(self) -> bool:
@@ -65,6 +69,8 @@ class Run:
         if not self.done:
             raise RegardError(f"{self.folder} is not finished; ask for it again and it goes on.")
         summary: dict[str, Any] = read_json(self.folder / "DONE")
+        if not isinstance(summary, dict) or "metrics" not in summary:
+            raise RegardError(f"{self.folder / 'DONE'} is damaged. Delete the run and ask again.")
         return summary
 
     @property
@@ -75,8 +81,9 @@ class Run:
 
     def rows(self) -> list[dict[str, Any]]:
         """Every row of `metrics.jsonl`: one per update, and one per evaluation."""
-        lines = (self.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        return [json.loads(line) for line in lines]
+        text = (self.folder / "metrics.jsonl").read_text(encoding="utf-8")
+        whole = text[: text.rfind("\n") + 1]  # a run under way may be in the middle of a line
+        return [json.loads(line) for line in whole.splitlines()]
 
     def curve(self, name: str, split: str | None = None) -> tuple[list[int], list[float]]:
         """One metric over updates; without a split, the training loss."""
@@ -164,6 +171,8 @@ def execute(
     run = Run(folder, config)
     if run.done:
         return run
+    if fault := missing_device(config.training.device):
+        raise RegardError(fault)
     with locked(folder), one_thread():
         if run.done:  # somebody finished it while we waited for nothing
             return run
@@ -210,7 +219,8 @@ def final_metrics(model: Seq2Seq, task: Task) -> dict[str, Any]:
 
 
 def list_runs(root: Path | None = None) -> Iterator[Run]:
-    """All runs in a folder, by name; folders that are no runs are passed over."""
+    """All runs in a folder, by name; folders that are no readable runs are passed over."""
     root = root or runs_folder()
     for path in sorted(root.glob("*/config.json")):
-        yield Run.open(path.parent)
+        with suppress(RegardError):
+            yield Run.open(path.parent)

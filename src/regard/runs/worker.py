@@ -12,7 +12,7 @@ import traceback
 from pathlib import Path
 from typing import Any, TextIO
 
-from regard.errors import RegardError
+from regard.errors import RegardError, in_words
 from regard.runs.config import RunConfig
 from regard.runs.run import execute
 
@@ -47,6 +47,8 @@ def _serve(order: dict[str, Any], news: TextIO) -> None:
         tell(event="failed", faults=list(error.faults))
     except BrokenPipeError:
         raise
+    except OSError as error:
+        tell(event="failed", faults=[in_words(error)])
     except Exception:
         tell(event="failed", faults=[f"A run ended unexpectedly.\n{traceback.format_exc()}"])
 

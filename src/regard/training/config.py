@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import torch
 from pydantic import Field, field_validator, model_validator
 
 from regard.config import Config
+
+DEVICES: dict[str, Callable[[], bool]] = {
+    "cuda": torch.cuda.is_available,
+    "mps": torch.backends.mps.is_available,
+    "cpu": lambda: True,
+}
+
+
+def missing_device(name: str) -> str | None:
+    """The fault of asking for a device that this machine does not have, or None."""
+    if name in DEVICES and not DEVICES[name]():
+        return f"training.device={name!r} does not fit: this machine has none; use auto or cpu."
+    return None
 
 
 class TrainingConfig(Config):
@@ -52,17 +66,10 @@ class TrainingConfig(Config):
     @classmethod
     def _device(cls, name: str) -> str:
         """`auto` becomes the device that is meant: it is part of what determines a run."""
-        available = {
-            "cuda": torch.cuda.is_available(),
-            "mps": torch.backends.mps.is_available(),
-            "cpu": True,
-        }
         if name == "auto":
-            return next(device for device, there in available.items() if there)
-        if name not in available:
+            return next(device for device in DEVICES if DEVICES[device]())
+        if name not in DEVICES:
             raise ValueError("a device is auto, cpu, cuda or mps")
-        if not available[name]:
-            raise ValueError(f"this machine has no {name}; use auto or cpu")
         return name
 
     @model_validator(mode="after")

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from torch.nn.functional import pad
 
 from regard.models.decoding import greedy
 from regard.models.outputs import Seq2Seq
 from regard.tasks.batch import Batch
-from regard.tasks.task import Task, trimmed
+from regard.tasks.task import Task
+from regard.tasks.vocabulary import PAD
 from regard.training.losses import likelihood
 
 # Words that free running may go on past the longest target, as in chapter36.
@@ -47,10 +49,10 @@ def evaluate(model: Seq2Seq, task: Task, batch: Batch, size: int = 256) -> dict[
             output = model(piece.source, piece.source_lengths, piece.inputs)
             forced = output.logits.argmax(dim=2)
             free = predict(model, piece)
-            width = max(free.shape[1], piece.target.shape[1])
-            same = trimmed(free, width) == trimmed(piece.target, width)
+            missing = piece.target.shape[1] - free.shape[1]
+            same = pad(free, (0, max(0, missing)), value=PAD)[:, : mask.shape[1]] == piece.target
             totals["loss"] += float(likelihood(output.logits, piece.target, mask)) * count
-            totals["token_accuracy"] += float((same[:, : mask.shape[1]] & mask).sum())
+            totals["token_accuracy"] += float((same & mask).sum())
             totals["accuracy"] += float(task.correct(free.cpu(), piece.to("cpu")).sum())
             totals["forced_token_accuracy"] += float(((forced == piece.target) & mask).sum())
             words += count

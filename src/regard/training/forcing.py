@@ -18,8 +18,11 @@ def forced_steps(config: TrainingConfig, update: int, seed: int, steps: int) -> 
 
     The flips are a function of seed and update alone. -> (steps,) bool
     """
+    chance = forcing_chance(config, update)
+    if chance == 1:
+        return torch.ones(steps, dtype=torch.bool)
     rng = np.random.default_rng([seed, update, 1])
-    return torch.from_numpy(rng.random(steps) < forcing_chance(config, update))
+    return torch.from_numpy(rng.random(steps) < chance)
 
 
 def forward(model: Seq2Seq, batch: Batch, forced: Tensor) -> Output:

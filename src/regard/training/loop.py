@@ -6,16 +6,15 @@ import gc
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
-from torch.nn.utils import get_total_norm
 
 from regard.errors import RegardError
-from regard.models.outputs import Seq2Seq
+from regard.models.outputs import Output, Seq2Seq
 from regard.tasks.batch import Batch
 from regard.tasks.task import Task
 from regard.training.config import TrainingConfig
@@ -101,20 +100,24 @@ class Trainer:
         output = forward(self.model, batch, forced)
         loss = likelihood(output.logits, batch.target, batch.target_mask)
         value = float(loss.detach())
-        if not math.isfinite(value):
-            raise RegardError(
-                f"The loss became {value} at update {self.update + 1}, so training stopped there."
-                " The last good checkpoint is kept."
-                f" Lower training.learning_rate (now {self.config.learning_rate:g})"
-                f" or training.clip (now {self.config.clip:g})."
-            )
+        self._check("loss", value)
         if "discriminator" in self.modules:
             loss = loss + self.config.professor_weight * self._professor(batch, output)
         self._descend("model", loss)
         self.update += 1
         return value
 
-    def _professor(self, batch: Batch, taught: Any) -> Tensor:
+    def _check(self, what: str, value: float) -> None:
+        """Stop before a number that is none reaches the weights."""
+        if not math.isfinite(value):
+            raise RegardError(
+                f"The {what} became {value} at update {self.update + 1}, so training stopped"
+                " there. The last good checkpoint is kept."
+                f" Lower training.learning_rate (now {self.config.learning_rate:g})"
+                f" or training.clip (now {self.config.clip:g})."
+            )
+
+    def _professor(self, batch: Batch, taught: Output) -> Tensor:
         """Train the discriminator where it needs it, and say what it asks of the model."""
         discriminator = self.modules["discriminator"]
         never = torch.zeros(batch.target.shape[1], dtype=torch.bool)
@@ -134,9 +137,10 @@ class Trainer:
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         gradients = [p.grad for p in module.parameters() if p.grad is not None]
-        norm = get_total_norm(gradients)
-        if float(norm) > self.config.clip:
-            torch._foreach_mul_(gradients, self.config.clip / float(norm))
+        norm = float(torch.stack(torch._foreach_norm(gradients)).norm())
+        self._check("gradient", norm)
+        if norm > self.config.clip:
+            torch._foreach_mul_(gradients, self.config.clip / norm)
         optimizer.step()
 
     def state(self) -> dict[str, Tensor]:
@@ -163,15 +167,10 @@ class Trainer:
             optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
 
 
-def detached(output: Any) -> Any:
+def detached(output: Output) -> Output:
     """The trajectory without its history: the discriminator's lesson is not the model's."""
-    return _Trajectory(output.decoder_states.detach(), output.logits.detach())
-
-
-@dataclass(frozen=True)
-class _Trajectory:
-    decoder_states: Tensor
-    logits: Tensor
+    states, logits = output.decoder_states.detach(), output.logits.detach()
+    return replace(output, decoder_states=states, logits=logits)
 
 
 def under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
@@ -195,7 +194,7 @@ def fit(trainer: Trainer, keeper: Keeper) -> None:
     validation = trainer.task.split("validation")
     if trainer.update == 0:
         keeper.checkpoint(trainer, keep=True, best=False)
-    while trainer.update < config.updates:
+    while trainer.update < config.updates and not _good_enough(trainer):
         keeper.log({"update": trainer.update + 1, "loss": trainer.step()})
         ends = trainer.update == config.updates
         keep = ends or trainer.update % config.checkpoint_every == 0
@@ -207,7 +206,10 @@ def fit(trainer: Trainer, keeper: Keeper) -> None:
         keeper.log({"update": trainer.update, "split": "validation", **metrics})
         best = metrics["accuracy"] > trainer.best
         trainer.best = max(trainer.best, metrics["accuracy"])
-        stop = config.stop_accuracy is not None and metrics["accuracy"] >= config.stop_accuracy
-        keeper.checkpoint(trainer, keep=keep or stop, best=best)
-        if stop:
-            return
+        keeper.checkpoint(trainer, keep=keep or _good_enough(trainer), best=best)
+
+
+def _good_enough(trainer: Trainer) -> bool:
+    """Whether training may stop; asked of what is saved, so that a cut run stops there, too."""
+    wanted = trainer.config.stop_accuracy
+    return wanted is not None and trainer.best >= wanted

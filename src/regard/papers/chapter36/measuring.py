@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ def by_length(runs: Sequence[Run], lengths: Iterable[int]) -> dict[int, Estimate
     """
     models = [run.model() for run in runs]
     return {
-        length: Estimate.of(
+        length: Estimate.share(
             accuracy(model, variant(run, shortest=length, longest=length, held_out=TRIALS))
             for run, model in zip(runs, models, strict=True)
         )
@@ -46,12 +46,15 @@ def by_length(runs: Sequence[Run], lengths: Iterable[int]) -> dict[int, Estimate
 def over(curve: dict[int, Estimate], lengths: Iterable[int]) -> Estimate:
     """The mean over some lengths, seed by seed."""
     rows = np.array([curve[length].values for length in lengths])  # (length, seed)
-    return Estimate.of(rows.mean(axis=0))
+    return Estimate.share(rows.mean(axis=0))
 
 
 def difference(a: Estimate, b: Estimate) -> Estimate:
     """a − b, seed by seed."""
-    return Estimate.of(x - y for x, y in zip(a.values, b.values, strict=True))
+    within = None
+    if a.within and b.within:
+        within = (a.within[0] - b.within[1], a.within[1] - b.within[0])
+    return Estimate.of((x - y for x, y in zip(a.values, b.values, strict=True)), within)
 
 
 def smooth_loss(run: Run, window: int = 20) -> tuple[np.ndarray, np.ndarray]:
@@ -62,10 +65,10 @@ def smooth_loss(run: Run, window: int = 20) -> tuple[np.ndarray, np.ndarray]:
 
 
 def first_below(run: Run, level: float) -> float:
-    """The first update at which the smoothed loss is below a level; the last one if never."""
+    """The first update with the smoothed loss below a level; twice the updates if there is none."""
     updates, losses = smooth_loss(run)
     below = np.flatnonzero(losses < level)
-    return float(updates[below[0]] if len(below) else updates[-1])
+    return float(updates[below[0]] if len(below) else 2 * updates[-1])
 
 
 def final_loss(run: Run) -> float:
@@ -92,15 +95,14 @@ def loss_line(runs: Sequence[Run], label: str, colour: int) -> Line:
 def spread(
     kind: type[Line] | type[Bars], label: str, curve: dict[Any, Estimate], colour: int
 ) -> Any:
-    """Estimates as a line with a band, or as bars with whiskers (accuracies stay in 0..1)."""
+    """Estimates as a line with a band, or as bars with whiskers."""
     names = [name if isinstance(name, str) else float(name) for name in curve]
-    clip: Callable[[float], float] = lambda value: float(np.clip(value, 0, 1))  # noqa: E731
     return kind(
         label,
         tuple(names),  # type: ignore[arg-type]
         tuple(e.mean for e in curve.values()),
-        tuple(clip(e.low) for e in curve.values()),
-        tuple(clip(e.high) for e in curve.values()),
+        tuple(e.low for e in curve.values()),
+        tuple(e.high for e in curve.values()),
         colour,
     )
 
