@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test lint format docs bench lock clean
+.PHONY: help setup demo test lint format docs bench publish lock clean
 
 help:
 	@echo "make demo   train two models, look inside, write a report"
@@ -41,6 +41,10 @@ docs: setup
 bench: setup
 	$(BIN)/regard bench training --json > benchmarks/training.json
 	@cat benchmarks/training.json
+
+# Measured results into docs/ and the README, after `regard demo` and `regard reproduce`.
+publish: setup
+	$(BIN)/python tools/publish.py results/demo/quick results/chapter36/full
 
 lock: setup
 	$(BIN)/python tools/lock.py

@@ -1,43 +1,53 @@
-"""Put measured results into the documentation: docs/results, and the table in the README.
+"""Put measured results into the documentation.
 
-python tools/publish.py results/chapter36/full
+    python tools/publish.py results/chapter36/full results/demo/quick
+
+A paper's folder becomes docs/results/PAPER.md with figures and ledger rows; the demo's figures
+become docs/images. The table in the README is written from all pages of results there are.
 """
 
 import json
 import re
-import subprocess
+import shutil
 import sys
 from pathlib import Path
+from typing import Any
+
+from regard.papers import load_folder
+from regard.report import write_markdown
 
 ROOT = Path(__file__).resolve().parent.parent
+RESULTS, IMAGES = ROOT / "docs" / "results", ROOT / "docs" / "images"
 
 
-def main(folder: str) -> None:
-    """Write the page of one paper, and the README's table from all pages there are."""
-    paper = Path(folder).resolve().parent.name
-    page = ROOT / "docs" / "results" / f"{paper}.md"
-    subprocess.run([sys.executable, "-m", "regard.cli.main", "report", folder, "--to", str(page)],
-                   check=True)  # fmt: skip
-    rows = [r for p in sorted(page.parent.glob("*.json")) for r in json.loads(p.read_text())]
-    lines = ["| claim | the source says | measured (mean, 95 % interval) | seeds | verdict |"]
-    lines += ["|---|---|---|---|---|", *map(line, rows)]
+def main(folders: list[str]) -> None:
+    """Publish each folder, then the README's table."""
+    for folder in map(Path, folders):
+        paper = folder.resolve().parent.name
+        if paper == "demo":
+            IMAGES.mkdir(exist_ok=True)
+            for figure in sorted((folder / "figures").glob("*.svg")):
+                shutil.copy(figure, IMAGES / figure.name)
+        else:
+            write_markdown(load_folder(folder), RESULTS / f"{paper}.md", f"Results: {paper}")
+    rows = [r for p in sorted(RESULTS.glob("*.json")) for r in json.loads(p.read_text())]
+    head = "| claim | the source says | measured (mean, 95 % interval) | seeds | verdict |"
+    table = "\n".join(["<!-- results:begin -->", head, "|---|---|---|---|---|", *map(line, rows)])
     readme = ROOT / "README.md"
-    table = "<!-- results:begin -->\n" + "\n".join(lines) + "\n<!-- results:end -->"
-    text = re.sub(r"<!-- results:begin -->.*<!-- results:end -->", lambda _: table,
-                  readme.read_text(), flags=re.DOTALL)  # fmt: skip
-    readme.write_text(text)
+    marked = r"<!-- results:begin -->.*(?=\n<!-- results:end -->)"
+    readme.write_text(re.sub(marked, lambda _: table, readme.read_text(), flags=re.DOTALL))
 
 
-def line(row: dict[str, object]) -> str:
+def line(row: dict[str, Any]) -> str:
     """One row of the README's table."""
     measured = f"{row['headline']} {row['measured']:.3g}".replace("_", " ")
     if row["interval"]:
-        low, high = row["interval"]  # type: ignore[misc]
+        low, high = row["interval"]
         measured += f" [{low:.3g}, {high:.3g}]"
-    scale = "" if row["scale"] == "full" else " (quick)"
-    return (f"| `{row['id']}` | {row['expected']} | {measured} | {row['seeds']}{scale}"
-            f" | {row['verdict']} |")  # fmt: skip
+    scale = "" if row["scale"] == "full" else f" ({row['scale']})"
+    cells = [f"`{row['id']}`", row["expected"], measured, f"{row['seeds']}{scale}", row["verdict"]]
+    return "| " + " | ".join(cells) + " |"
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1:])

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -47,6 +50,37 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     for guess in ("'reversal'", "'chapter36'", "'hidden'"):
         assert f"Did you mean {guess}" in done.stderr
     assert list(tmp_path.iterdir()) == [], "nothing is left behind"
+
+
+def test_faults_of_all_kinds_come_together() -> None:
+    done = regard("train", "reversl", "foo", "hiden=3", "clip=1", "clip=2")
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 4
+
+
+def test_errors_in_workers_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    done = regard("train", "reversal", "--seeds", "2", "--runs", str(tmp_path / "file"), *SMALL)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_an_interrupt_is_answered() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "regard.cli.main", "train", "reversal", "updates=100000"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    runs = Path(os.environ["REGARD_RUNS"])
+    deadline = time.monotonic() + 60
+    while not list(runs.glob("*/metrics.jsonl")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, message = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "goes on where it stopped" in message
+    assert "Traceback" not in message
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from regard.papers.claims import Claim
 from regard.papers.experiment import Experiment, Findings, Plan, Runs, Scale, seeds
 from regard.papers.reproduce import load, load_folder, names_of
 from regard.runs import Run, execute
+from regard.runs.files import locked
 from regard.statistics import Estimate
 
 TINY = {"hidden": 12, "batch": 8, "held_out": 20, "updates": 20, "evaluate_every": 10}
@@ -103,6 +105,38 @@ def test_an_interruption_costs_nothing(tiny: list[str], monkeypatch: pytest.Monk
     monkeypatch.setattr(second, "measure", real)
     reproduce("tiny", jobs=1)
     assert tiny == ["one", "two"]
+
+
+def test_what_can_be_measured_is_measured(tiny: list[str], tmp_path: Path) -> None:
+    """A run that fails takes its own experiment with it, and no other."""
+    other = seeds(1, "reversal", "chapter36", **{**TINY, "hidden": 13})
+
+    class Broken(experiments["tiny/two"]):  # type: ignore[misc]
+        def plan(self, scale: Scale) -> Plan:
+            return {"only": other}
+
+    experiments._members["tiny/two"] = Broken
+    with locked(tmp_path / "runs" / other[0].name), pytest.raises(RegardError, match="another"):
+        reproduce("tiny", jobs=1)
+    assert tiny == ["one"]
+    assert load(tmp_path / "results", "tiny/one", "quick") is not None
+
+
+def test_results_of_another_version(tiny: list[str], tmp_path: Path) -> None:
+    reproduce("tiny", jobs=1)
+    path = tmp_path / "results" / "tiny" / "quick" / "one.json"
+    path.write_text('{"experiment": "tiny/one"}')
+    for ask in (lambda: list(claims("tiny")), lambda: load_folder(tmp_path / "results")):
+        with pytest.raises(RegardError, match=r"one\.json is not a result"):
+            ask()
+    reproduce("tiny", jobs=1)
+    assert tiny == ["one", "two", "one"], "it is measured again"
+
+
+def test_verdicts_follow_the_ledger_as_it_is_now(tiny: list[str]) -> None:
+    reproduce("tiny", jobs=1)
+    ledger()["t.one"] = replace(ledger()["t.one"], reproduced="loss < 0", partly="loss < 0")
+    assert [row["verdict"] for row in claims("tiny")] == ["not reproduced", "reproduced"]
 
 
 def test_names() -> None:

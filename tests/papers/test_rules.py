@@ -38,6 +38,11 @@ def test_rules_can_say_nothing_else(rule: str) -> None:
         holds(rule, MEASURES)
 
 
+def test_one_seed_has_no_ends() -> None:
+    assert not holds("low(b) > 0", MEASURES)
+    assert not holds("high(b) < 100", MEASURES)
+
+
 def test_unknown_measures_are_named() -> None:
     with pytest.raises(RegardError, match="no measure 'c'"):
         holds("c > 1", MEASURES)

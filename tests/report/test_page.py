@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from pathlib import Path
 
 from regard.display import Figure, Heat, Panel, Table
 from regard.papers.reproduce import Result
-from regard.report import render
+from regard.report import render, write_markdown
 
 EVIL = "<script>alert('&')</script>"
 
@@ -14,12 +16,12 @@ def result() -> Result:
     figure = Figure("figure", EVIL, (Panel(EVIL, EVIL, "y", (heat,)),))
     row = {
         "id": "x.y", "statement": EVIL, "expected": EVIL, "headline": "h", "measures": {},
-        "verdict": "partly", "rule": "h > 1",
+        "verdict": "partly", "rule": "h > 1", "scale": "quick",
     }  # fmt: skip
     return Result(
         "paper/one", "quick", EVIL, EVIL, (EVIL,), (Table(EVIL, (EVIL,), ((EVIL,),)),), (figure,),
         (row,), {"condition": {"task": {"name": EVIL}}},
-        {"regard": "0", "torch": "0", "started": "now"}, "hash",
+        {"regard": "0", "torch": "0", "started": "now", "commit": None}, "hash",
     )  # fmt: skip
 
 
@@ -40,5 +42,15 @@ def test_the_page_needs_no_network() -> None:
 
 def test_every_figure_has_a_place() -> None:
     page = render([result()], "title")
-    assert 'id="figure-figure"' in page
+    assert 'id="figure-quick-figure"' in page
+    both = render([result(), replace(result(), scale="full")], "title")
+    assert len(set(re.findall(r'id="(figure-[^"]+)"', both))) == 2
     assert 'class="verdict fair"' in page
+
+
+def test_markdown_is_plain_and_complete(tmp_path: Path) -> None:
+    path = write_markdown([result()], tmp_path / "paper.md", "title")
+    text = path.read_text().split("```json")[0]
+    assert EVIL not in text
+    assert (tmp_path / "figures" / "figure-quick.svg").is_file()
+    assert (tmp_path / "paper.json").is_file()

@@ -15,6 +15,7 @@ import torch
 
 from regard.errors import RegardError
 from regard.runs import Run, RunConfig, assemble, execute, list_runs, run_all
+from regard.runs import run as run_module
 from regard.runs.files import locked, read_json, read_tensors
 from regard.training import loop
 
@@ -171,6 +172,55 @@ def test_stops_early_when_good_enough(tmp_path: Path) -> None:
     assert run.metrics["accuracy"] >= 0.9
 
 
+def test_cut_after_stopping_early_it_does_not_train_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed between the last checkpoint and DONE."""
+    easy = {"shortest": 1, "longest": 1, "alphabet": 2, "updates": 2000, "stop_accuracy": 0.9}
+    wanted = config(**easy, learning_rate=1e-2)
+    whole = execute(wanted, tmp_path / "whole")
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    real = run_module.final_metrics
+    monkeypatch.setattr(run_module, "final_metrics", killed)
+    with pytest.raises(KeyboardInterrupt):
+        execute(wanted, tmp_path / "cut")
+    monkeypatch.setattr(run_module, "final_metrics", real)
+    cut = execute(wanted, tmp_path / "cut")
+    assert contents(cut) == contents(whole)
+    assert cut.summary["updates"] == whole.summary["updates"]
+
+
+def test_a_gradient_that_is_not_a_number_never_reaches_the_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = torch.Tensor.backward
+    updates = iter(range(100))
+
+    def poisoned(self: torch.Tensor, *args: object, **more: object) -> None:
+        real(self, *args, **more)
+        if next(updates) == 12:
+            parameter.grad.fill_(float("inf"))
+
+    built = RunConfig.make_model
+
+    def remembered(self: RunConfig, task: object) -> object:
+        nonlocal parameter
+        model = built(self, task)
+        parameter = next(model.parameters())
+        return model
+
+    parameter = torch.zeros(1)
+    monkeypatch.setattr(RunConfig, "make_model", remembered)
+    monkeypatch.setattr(torch.Tensor, "backward", poisoned)
+    with pytest.raises(RegardError, match="gradient became inf at update 13"):
+        execute(config(), tmp_path)
+    state = read_tensors(tmp_path / config().name / "state.safetensors")
+    assert all(t.isfinite().all() for t in state.values())
+
+
 def test_damaged_files_are_named(tmp_path: Path) -> None:
     run = execute(config(), tmp_path)
     (run.folder / "checkpoints" / "00000050.safetensors").write_bytes(b"not tensors")
@@ -179,6 +229,11 @@ def test_damaged_files_are_named(tmp_path: Path) -> None:
     (run.folder / "config.json").write_text("{")
     with pytest.raises(RegardError, match=r"config\.json is not valid JSON"):
         Run.open(run.folder)
+    for text in ("{}", "[]", '{"task": 3, "model": {}}'):
+        (run.folder / "config.json").write_text(text)
+        with pytest.raises(RegardError, match=r"config\.json: A configuration needs"):
+            Run.open(run.folder)
+    assert list(list_runs(tmp_path)) == []
     with pytest.raises(RegardError, match="is not a run"):
         Run.open(tmp_path / "nowhere")
 
@@ -189,6 +244,9 @@ def test_many_runs_side_by_side_are_the_same_runs(tmp_path: Path) -> None:
     seen: list[str] = []
 
     class Monitor:
+        def expect(self, count: int) -> None:
+            assert count == 3
+
         def progress(self, config: RunConfig, *news: object) -> None:
             seen.append("progress")
 
@@ -203,9 +261,10 @@ def test_many_runs_side_by_side_are_the_same_runs(tmp_path: Path) -> None:
     assert [run.config.seed for run in list_runs(tmp_path / "together")] == [0, 1, 2]
 
 
-def test_one_failure_does_not_stop_the_others(tmp_path: Path) -> None:
-    good, bad, ugly = config(0), config(1), config(2)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_one_failure_does_not_stop_the_others(tmp_path: Path, jobs: int) -> None:
+    good, bad, ugly = config(1), config(0), config(2)
     with locked(tmp_path / bad.name), pytest.raises(RegardError, match=bad.name):
-        run_all([good, bad, ugly], tmp_path, 2)
+        run_all([bad, good, ugly], tmp_path, jobs)
     assert Run.open(tmp_path / good.name).done
     assert Run.open(tmp_path / ugly.name).done

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from regard.errors import RegardError
-from regard.models import models
+from regard.models import greedy, models
 from regard.models.outputs import Output
 from regard.runs import assemble
-from regard.tasks import Batch, Task, tasks
+from regard.tasks import EOS, Batch, Task, tasks
 from regard.training import Trainer, TrainingConfig, evaluate
 from regard.training.forcing import forced_steps, forward
 from regard.training.losses import likelihood
@@ -123,6 +123,11 @@ def test_evaluation_by_hand() -> None:
     share = float(hits.sum() / batch.target_mask.sum())
     assert metrics["forced_token_accuracy"] == pytest.approx(share)
     whole = (hits | ~batch.target_mask).all(1).float().mean()
+    free = greedy(model, batch.source, batch.source_lengths, batch.target.shape[1] + 5)
+    written = [row[: row.index(EOS) + 1] if EOS in row else row for row in free.tolist()]
+    wanted = [row[:n] for row, n in zip(batch.target.tolist(), batch.target_lengths, strict=True)]
+    right = sum(a == b for w, t in zip(written, wanted, strict=True) for a, b in zip(w, t))  # noqa: B905
+    assert metrics["token_accuracy"] == pytest.approx(right / sum(map(len, wanted)))
     assert metrics["accuracy"] == pytest.approx(float(whole)), "greedy is right iff forced is"
 
 

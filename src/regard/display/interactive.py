@@ -13,38 +13,35 @@ from regard.display.figure import PALETTE, Bars, Figure, Heat, Line, Mark, Panel
 
 
 def plotly(figure: Figure) -> dict[str, Any]:
-    """The figure as a plotly specification (data and layout), ready for JSON."""
-    widths = [_width(panel) for panel in figure.panels]
+    """The figure as a plotly specification (data and layout), ready for JSON.
+
+    Panels stand two in a row, so that a page of ordinary width can hold them.
+    """
+    columns = min(2, len(figure.panels))
+    rows = -(-len(figure.panels) // columns)
     picture = make_subplots(
-        1,
-        len(figure.panels),
+        rows,
+        columns,
         subplot_titles=[escape(panel.title) for panel in figure.panels],
-        column_widths=widths,
-        horizontal_spacing=0.1 if len(widths) > 1 else 0,
+        horizontal_spacing=0.12 if columns > 1 else 0,
+        vertical_spacing=0.3 / rows,
     )
-    for column, panel in enumerate(figure.panels, start=1):
-        _panel(picture, panel, column)
-    _colour_bars(picture)
-    rows = [len(m.rows) for p in figure.panels for m in p.marks if isinstance(m, Heat)]
+    for index, panel in enumerate(figure.panels):
+        _panel(picture, panel, {"row": index // columns + 1, "col": index % columns + 1})
+    heights = [len(m.rows) for p in figure.panels for m in p.marks if isinstance(m, Heat)]
     picture.update_layout(
         template="simple_white",
-        height=max(380, 26 * max(rows, default=0) + 150),
-        margin={"l": 60, "r": 20, "t": 50, "b": 50},
+        height=rows * max(360, 26 * max(heights, default=0) + 130) + 40,
+        margin={"l": 60, "r": 20, "t": 50, "b": 100},
         font={"family": "system-ui, sans-serif", "size": 13},
-        legend={"orientation": "h", "y": -0.2},
+        legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom"},
         bargap=0.2,
     )
     specification: dict[str, Any] = json.loads(picture.to_json())
     return specification
 
 
-def _width(panel: Panel) -> float:
-    heats = [mark for mark in panel.marks if isinstance(mark, Heat)]
-    return max([6.0, *(0.6 * len(heat.columns) for heat in heats)])
-
-
-def _panel(picture: go.Figure, panel: Panel, column: int) -> None:
-    at = {"row": 1, "col": column}
+def _panel(picture: go.Figure, panel: Panel, at: dict[str, int]) -> None:
     for mark in panel.marks:
         for trace in _traces(mark):
             picture.add_trace(trace, **at)
@@ -71,19 +68,10 @@ def _panel(picture: go.Figure, panel: Panel, column: int) -> None:
     picture.update_xaxes(title_text=escape(panel.x), type=_scale(panel.x_scale), **at)
     picture.update_yaxes(title_text=escape(panel.y), type=_scale(panel.y_scale), **at)
     if any(isinstance(mark, Heat) for mark in panel.marks):
-        picture.update_xaxes(type="category", **at)
+        picture.update_xaxes(type="category", tickangle=0, **at)
         picture.update_yaxes(type="category", autorange="reversed", **at)
     elif panel.y_range:
         picture.update_yaxes(range=list(panel.y_range), **at)
-
-
-def _colour_bars(picture: go.Figure) -> None:
-    """Each scale of colours right beside its panel, and only once where panels share it."""
-    heats = list(picture.select_traces(type="heatmap"))
-    for heat, following in zip(heats, [*heats[1:], None], strict=True):
-        shared = following and (heat.zmin, heat.zmax) == (following.zmin, following.zmax)
-        axis = picture.layout["xaxis" + heat.xaxis[1:]]
-        heat.update(showscale=not shared, colorbar={"x": axis.domain[1] + 0.01, "xanchor": "left"})
 
 
 def _scale(scale: str) -> str | None:
@@ -163,14 +151,12 @@ def _heat(mark: Heat) -> Any:
         texttemplate="%{z:.2f}" if mark.numbers else None,
         xgap=1,
         ygap=1,
-        colorbar={
-            "title": {"text": escape(mark.label), "side": "right"},
-            "thickness": 10,
-            "len": 0.9,
-        },
+        showscale=False,  # numbers, or the pointer, tell more than a scale of colours
+        hovertemplate=f"%{{y}}, %{{x}}: %{{z:.3f}}<extra>{escape(mark.label)}</extra>",
     )
 
 
 def _distinct(names: tuple[str, ...]) -> list[str]:
     """Names made different by invisible marks, so that equal words keep their own place."""
-    return [escape(name) + "\u200b" * names[:index].count(name) for index, name in enumerate(names)]
+    shown = [escape(name).replace("\n", "<br>") for name in names]
+    return [name + "\u200b" * shown[:index].count(name) for index, name in enumerate(shown)]

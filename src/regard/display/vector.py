@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from regard.display.figure import PALETTE, Bars, Figure, Heat, Line, Panel, Rule, Span
 
@@ -69,7 +69,8 @@ def _size(panel: Panel) -> tuple[float, float]:
 
 
 def _panel(panel: Panel, ax: Axes) -> None:
-    ax.set_title(panel.title, loc="left")
+    spans = any(isinstance(mark, Span) for mark in panel.marks)  # their labels stand below it
+    ax.set_title(panel.title, loc="left", pad=13 if spans else 6)
     ax.set_xlabel(panel.x)
     ax.set_ylabel(panel.y)
     ax.set_xscale(panel.x_scale)
@@ -97,9 +98,17 @@ def _panel(panel: Panel, ax: Axes) -> None:
                     fontsize=6,
                     color="#555555",
                 )
-                ax.title.set_y(1.06)
     if panel.y_range:
         ax.set_ylim(*panel.y_range)
+    for axis, scale in ((ax.xaxis, panel.x_scale), (ax.yaxis, panel.y_scale)):
+        if scale == "log":
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axis.set_minor_formatter(NullFormatter())
+    places = {x for mark in panel.marks if isinstance(mark, Line) for x in mark.x}
+    if panel.x_scale == "log":
+        ax.set_xticks(sorted(places))
+    elif places and all(x == int(x) for x in places):
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     if any(isinstance(m, Line | Bars) and m.label for m in panel.marks):
         ax.legend()
 

@@ -26,7 +26,7 @@ from regard.tasks.addition import Addition
 from regard.training import predict
 
 PLACES = ("units", "tens", "hundreds")
-SCRATCHPAD_UPDATES = {"quick": 500, "full": 4000}
+SCRATCHPAD_UPDATES = {"quick": 700, "full": 4000}
 MASKED_UPDATES = {"quick": SCRATCHPAD_UPDATES["quick"], "full": 2000}
 
 
