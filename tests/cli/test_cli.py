@@ -66,18 +66,23 @@ def test_errors_in_workers_are_one_line(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_is_answered() -> None:
-    process = subprocess.Popen(
+    runs = Path(os.environ["REGARD_RUNS"])
+    with subprocess.Popen(
         [sys.executable, "-m", "regard.cli.main", "train", "reversal", "updates=100000"],
         stderr=subprocess.PIPE,
         text=True,
-    )
-    runs = Path(os.environ["REGARD_RUNS"])
-    deadline = time.monotonic() + 60
-    while not list(runs.glob("*/metrics.jsonl")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    _, message = process.communicate(timeout=60)
+        # whoever runs the tests may have interrupts switched off
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        try:
+            deadline = time.monotonic() + 60
+            while not list(runs.glob("*/metrics.jsonl")) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+            _, message = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert "goes on where it stopped" in message
     assert "Traceback" not in message

@@ -20,7 +20,7 @@ def result() -> Result:
     }  # fmt: skip
     return Result(
         "paper/one", "quick", EVIL, EVIL, (EVIL,), (Table(EVIL, (EVIL,), ((EVIL,),)),), (figure,),
-        (row,), {"condition": {"task": {"name": EVIL}}},
+        (row,), {"condition": {"seeds": [0], "task": {"name": EVIL}, "model": {}, "training": {}}},
         {"regard": "0", "torch": "0", "started": "now", "commit": None}, "hash",
     )  # fmt: skip
 

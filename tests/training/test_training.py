@@ -118,7 +118,7 @@ def test_evaluation_by_hand() -> None:
     metrics = evaluate(model, task, batch, size=64)
     output = model(batch.source, batch.source_lengths, batch.inputs)
     loss = likelihood(output.logits, batch.target, batch.target_mask)
-    assert metrics["loss"] == pytest.approx(float(loss), abs=1e-5)
+    assert metrics["loss"] == pytest.approx(float(loss.detach()), abs=1e-5)
     hits = (output.logits.argmax(2) == batch.target) & batch.target_mask
     share = float(hits.sum() / batch.target_mask.sum())
     assert metrics["forced_token_accuracy"] == pytest.approx(share)

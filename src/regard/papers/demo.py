@@ -60,8 +60,9 @@ class FirstLook(Experiment):
         attention_figure = Figure(
             "demo-attention",
             "Attention weights on two strings: each row is a letter that the decoder writes,"
-            " each column a letter that the encoder read. Reversal is the falling diagonal"
-            " turned round.",
+            " each column a letter that the encoder read. Reversal shows as a rising diagonal. It"
+            " runs one place to the right of the letter itself, because the state after a letter"
+            " knows that letter, too.",
             tuple(_attention_panel(models["attention"], task, word) for word in SAMPLES),
         )
         samples = Table(
