@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test lint format docs bench publish lock clean
+.PHONY: help setup demo test coverage lint format docs bench publish lock clean
 
 help:
 	@echo "make demo   train two models, look inside, write a report"
@@ -24,6 +24,9 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest --numprocesses auto
+
+coverage: setup
+	$(BIN)/python -m pytest --numprocesses auto --cov --cov-report=term-missing:skip-covered
 
 lint: setup
 	$(BIN)/ruff format --check .

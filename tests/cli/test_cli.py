@@ -112,7 +112,7 @@ def test_bad_input_gets_a_message_and_exit_code_2(words: tuple[str, ...], tmp_pa
 
 
 @pytest.mark.parametrize(
-    "what", ["all", "tasks", "models", "cells", "attentions", "papers", "runs"]
+    "what", ["all", "tasks", "models", "settings", "cells", "attentions", "papers", "runs"]
 )
 def test_every_listing_has_json(what: str) -> None:
     done = regard("ls", what, "--json")

@@ -6,13 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from regard.config import Config
 from regard.display import Table
 from regard.errors import RegardError, unknown
-from regard.models import attentions, cells, presets
+from regard.models import attentions, cells, models, presets
 from regard.papers import experiments
 from regard.papers.reproduce import estimate
 from regard.runs import list_runs
 from regard.tasks import tasks
+from regard.training import TrainingConfig
 
 
 def _first_line(thing: Any) -> str:
@@ -38,6 +40,19 @@ def _models() -> Table:
 def _members(title: str, registry: Any) -> Table:
     rows = tuple((name, _first_line(member)) for name, member in registry.items())
     return Table(title, ("name", "what it is"), rows)
+
+
+def _settings() -> Table:
+    """Every key that `regard train` takes, with what it means."""
+    kinds: dict[str, type[Config]] = {f"task {n}": task.Config for n, task in tasks.items()}
+    kinds |= {f"model {name}": config for name, (config, _) in models.items()}
+    kinds["training"] = TrainingConfig
+    rows = tuple(
+        (where, key, field.get_default(), field.description)
+        for where, kind in kinds.items()
+        for key, field in kind.model_fields.items()
+    )
+    return Table("Settings", ("where", "key", "default", "meaning"), rows)
 
 
 def _papers() -> Table:
@@ -67,6 +82,7 @@ def listing(what: str, runs: Path | None) -> Table:
         "models": _models,
         "cells": lambda: _members("Cells", cells),
         "attentions": lambda: _members("Attentions", attentions),
+        "settings": _settings,
         "papers": _papers,
         "runs": lambda: _runs(runs),
     }

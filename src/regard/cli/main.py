@@ -51,12 +51,12 @@ def main() -> None:
 )
 def ls(
     what: Annotated[
-        str, typer.Argument(help="tasks, models, cells, attentions, papers or runs.")
+        str, typer.Argument(help="tasks, models, settings, cells, attentions, papers or runs.")
     ] = "all",
     runs: RunsFolder = None,
     json: Json = False,
 ) -> None:
-    """List what there is: tasks, models, cells, attentions, papers, runs."""
+    """List what there is: tasks, models, settings, cells, attentions, papers, runs."""
     from regard.cli.console import show
     from regard.cli.listings import listing
 
