@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -75,9 +76,10 @@ def table_text(table: Table, raw: bool = False) -> str:
 
 def plain(text: str) -> str:
     """Text in which nothing is read as markup."""
-    for character in "\\`*_[]<>|#":
+    text = escape(text, quote=False).replace("\n", " ")
+    for character in "\\`*_[]|#":
         text = text.replace(character, "\\" + character)
-    return text.replace("\n", " ")
+    return text
 
 
 def _file(result: Result, figure: Figure) -> str:
