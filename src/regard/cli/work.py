@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
-from regard.cli.console import interruptible, out, print_json, progress_bars, say, show
+from regard.cli.console import interruptible, out, print_json, progress_bars, say
 from regard.cli.listings import claims_table
 from regard.display import Table
 from regard.errors import RegardError, unknown
@@ -37,7 +37,7 @@ def train_command(
     if as_json:
         print_json(_summary(trained))
         return
-    rows = tuple((name, *_numbers(trained, name)) for name in trained[0].metrics)
+    rows = tuple((name, _over_seeds(trained, name)) for name in trained[0].metrics)
     out.print(Table(f"{task}, {model}", ("metric", "measured"), rows).rich())
     for run in trained:
         out.print(str(run.folder), markup=False, highlight=False, soft_wrap=True)
@@ -58,9 +58,10 @@ def parse(settings: list[str]) -> tuple[dict[str, str], list[str]]:
     return values, faults
 
 
-def _numbers(runs: list[Run], name: str) -> tuple[Any, ...]:
-    values = [run.metrics[name] for run in runs]
-    return (Estimate.of(values) if len(values) > 1 else values[0],)
+def _over_seeds(runs: list[Run], name: str) -> Estimate:
+    """One metric over seeds; all but the loss are shares."""
+    within = None if name == "loss" else (0.0, 1.0)
+    return Estimate.of((run.metrics[name] for run in runs), within)
 
 
 def _summary(runs: list[Run]) -> dict[str, Any]:
@@ -70,7 +71,7 @@ def _summary(runs: list[Run]) -> dict[str, Any]:
     names = runs[0].metrics
     return {
         "runs": [{"run": str(run.folder), **run.summary} for run in runs],
-        "metrics": {n: Estimate.of(run.metrics[n] for run in runs).to_json() for n in names},
+        "metrics": {name: _over_seeds(runs, name).to_json() for name in names},
     }
 
 
@@ -96,6 +97,10 @@ def reproduce_command(
     for result in results:
         for sentence in result.found:
             out.print(sentence, markup=False, highlight=False)
+    _say_where(path)
+
+
+def _say_where(path: Path) -> None:
     out.print(f"The report: {path}", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -106,11 +111,10 @@ def report_command(folder: Path, to: Path | None, as_json: bool) -> None:
     if to and to.suffix not in (".html", ".md"):
         raise RegardError(f"A report is .html or .md, not '{to}'.")
     path = _write(load_folder(folder), to or folder / "report.html")
-    table = Table("Report", ("report",), ((str(path),),))
     if as_json:
         print_json({"report": str(path)})
     else:
-        show(table, as_json)
+        _say_where(path)
 
 
 def _write(results: list[Result], path: Path) -> Path:
