@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
-from regard.models.attention import Attention, attentions
+from regard.models.attention import Attention, Site, attentions
 
 MASK = torch.tensor([[True] * 5, [True, True, False, False, False]])
 
 
-@pytest.fixture(params=list(attentions))
+KINDS: list[tuple[str, dict[str, Any]]] = [
+    *((name, {}) for name in attentions),
+    *(
+        (name, {"heads": 3, "size": 4, "merge": merge})
+        for name, kind in attentions.items()
+        if kind.many_heads
+        for merge in ("sum", "mean", "concatenate")
+    ),
+]
+
+
+@pytest.fixture(params=KINDS, ids=lambda k: "-".join([k[0], *map(str, k[1].values())]))
 def attention(request: pytest.FixtureRequest) -> Attention:
-    return attentions[request.param](8).double()
+    name, options = request.param
+    return attentions[name](8, **options).double()
+
+
+def attended(
+    attention: Attention, states: torch.Tensor, memory: torch.Tensor, mask: torch.Tensor
+) -> tuple[torch.Tensor, Site]:
+    context, site = attention(states, *attention.remember(memory), mask)
+    return context, site
 
 
 def inputs() -> tuple[torch.Tensor, torch.Tensor]:
@@ -23,8 +44,9 @@ def inputs() -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def test_weights_are_a_distribution_over_what_is_there(attention: Attention) -> None:
-    context, site = attention(*inputs(), MASK)
-    assert context.shape == (2, 3, 8)
+    context, site = attended(attention, *inputs(), MASK)
+    assert context.shape == (2, 3, attention.features)
+    assert site.weights.shape == (2, attention.heads, 3, 5)
     torch.testing.assert_close(site.weights.sum(-1), torch.ones_like(site.weights[..., 0]))
     assert (site.weights[1, :, :, 2:] == 0).all()
     assert site.weights.shape == site.scores.shape
@@ -32,20 +54,51 @@ def test_weights_are_a_distribution_over_what_is_there(attention: Attention) -> 
 
 def test_padding_changes_nothing(attention: Attention) -> None:
     states, memory = inputs()
-    context, _ = attention(states, memory, MASK)
-    alone, _ = attention(states[1:], memory[1:, :2], MASK[1:, :2])
+    context, _ = attended(attention, states, memory, MASK)
+    alone, _ = attended(attention, states[1:], memory[1:, :2], MASK[1:, :2])
     torch.testing.assert_close(context[1:], alone)
 
 
 def test_bilinear_sites_are(attention: Attention) -> None:
-    _, site = attention(*inputs(), MASK)
+    _, site = attended(attention, *inputs(), MASK)
     if site.bilinear:
         torch.testing.assert_close(site.scores, site.queries @ site.keys.transpose(-1, -2))
+    else:
+        assert site.vector is not None
+        both = torch.tanh(site.queries[:, :, :, None] + site.keys[:, :, None])
+        torch.testing.assert_close(site.scores, (both * site.vector[:, None, None]).sum(-1))
 
 
 def test_gradient_by_finite_differences(attention: Attention) -> None:
     def run(states: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
-        context: torch.Tensor = attention(states, memory, MASK)[0]
+        context: torch.Tensor = attended(attention, states, memory, MASK)[0]
         return context
 
     assert torch.autograd.gradcheck(run, inputs())
+    for parameter in attention.parameters():
+
+        def vary(value: torch.Tensor, name: torch.nn.Parameter = parameter) -> torch.Tensor:
+            named = {n: value if p is name else p for n, p in attention.named_parameters()}
+            return torch.func.functional_call(Whole(attention), {f"a.{n}": v for n, v in named.items()}, (states, memory))  # fmt: skip
+
+        states, memory = (x.detach() for x in inputs())
+        assert torch.autograd.gradcheck(vary, parameter.detach().requires_grad_())
+
+
+class Whole(torch.nn.Module):
+    """The attention from states to context, with its parameters in the way of a gradient check."""
+
+    def __init__(self, attention: Attention):
+        super().__init__()
+        self.a = attention
+
+    def forward(self, states: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+        return attended(self.a, states, memory, MASK)[0]
+
+
+def test_equal_scores_mean_equal_weights() -> None:
+    _, site = attended(attentions["uniform"](8).double(), *inputs(), MASK)
+    torch.testing.assert_close(site.weights[0], torch.full_like(site.weights[0], 1 / 5))
+    torch.testing.assert_close(
+        site.weights[1, :, :, :2], torch.full_like(site.weights[1, :, :, :2], 0.5)
+    )

@@ -10,6 +10,11 @@ import torch
 from regard.models import Seq2Seq, cells, models
 from regard.tasks import collate
 
+POSITIONED = {
+    "inputs": "one-hot", "one_hot_size": 15, "first_input": "uniform", "positions": "sinusoidal",
+    "time_scale": 20.0, "rotation": True, "readout": "context", "readout_bias": False,
+}  # fmt: skip
+
 WIRINGS: list[tuple[str, dict[str, Any]]] = [
     *(("encoder-decoder", {"cell": cell}) for cell in cells),
     ("encoder-decoder", {"layers": 2}),
@@ -18,8 +23,15 @@ WIRINGS: list[tuple[str, dict[str, Any]]] = [
     ("encoder-decoder", {"attention": "dot"}),
     ("encoder-decoder", {"attention": "dot", "bidirectional": True, "readout_bias": False}),
     ("encoder-decoder", {"inputs": "one-hot", "cell": "ugrnn"}),
+    ("encoder-decoder", {"attention": "scaled", "heads": 2, "merge": "concatenate"}),
+    ("encoder-decoder", {"attention": "additive", "cell": "gru-renn", "readout": "context"}),
+    ("encoder-decoder", {"attention": "bilinear", "initial_state": "trainable", "layers": 2}),
+    ("encoder-decoder", {"bidirectional": True, "initial_state": "trainable", "cell": "ugrnn"}),
+    ("encoder-decoder", {"positions": "sinusoidal", "rotation": True, "first_input": "uniform"}),
+    *(("encoder-decoder", {"attention": "dot", "recurrent": False, "cell": cell, **POSITIONED})
+      for cell in cells),
     ("transformer", {"hidden": 12, "heads": 3}),
-]
+]  # fmt: skip
 
 
 def build(kind: str, settings: dict[str, Any]) -> Seq2Seq:

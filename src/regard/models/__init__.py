@@ -6,7 +6,7 @@ from regard.models.cells import Cell, cells
 from regard.models.decoding import beam, greedy, mixed_inputs
 from regard.models.encoder_decoder import EncoderDecoder, models
 from regard.models.outputs import Memory, Output, Seq2Seq
-from regard.models.presets import presets
+from regard.models.presets import preset_for, presets
 from regard.models.transformer import Transformer
 
 __all__ = [
@@ -24,5 +24,6 @@ __all__ = [
     "greedy",
     "mixed_inputs",
     "models",
+    "preset_for",
     "presets",
 ]

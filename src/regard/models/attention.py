@@ -8,22 +8,47 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
 from regard.registry import Registry
 
+Merge = Literal["sum", "mean", "concatenate"]
+
 
 @dataclass(frozen=True)
 class Site:
-    """What one attention did. Where `bilinear`, scores = queries · keys."""
+    """What one attention did. `scorer` says how scores follow from queries and keys.
+
+    `dot`: scores = queries · keys, which can be taken apart exactly. `additive`: scores =
+    vector · tanh(queries + keys), which cannot.
+    """
 
     queries: Tensor  # (batch, head, target, features)
     keys: Tensor  # (batch, head, source, features)
     scores: Tensor  # (batch, head, target, source)
     weights: Tensor  # (batch, head, target, source), zero at masked positions
-    bilinear: bool = True
+    scorer: str = "dot"
+    vector: Tensor | None = None  # (head, features), where the scorer needs one
+
+    @property
+    def bilinear(self) -> bool:
+        """Whether scores = queries · keys."""
+        return self.scorer == "dot"
+
+
+class Place(nn.Identity):
+    """A named place in a model where its numbers can be looked at or replaced, by a hook."""
+
+
+class Places(nn.Module):
+    """The places of one attention: what is asked, what answers, and what comes of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queries, self.keys, self.context = Place(), Place(), Place()
 
 
 attentions: Registry[type[Attention]] = Registry("attention")
@@ -32,28 +57,71 @@ attentions: Registry[type[Attention]] = Registry("attention")
 class Attention(nn.Module, ABC):
     """Scores between decoder states and encoder states, and the mixture that follows.
 
-    A newcomer writes `site`; the mask, the softmax and the mixture are here.
+    A newcomer writes `queries` and `keys`, and `scores` where they are not plain products; the
+    mask, the softmax and the mixture are here.
     """
 
-    def __init__(self, hidden: int):
+    many_heads: ClassVar[bool] = True
+    scorer: ClassVar[str] = "dot"
+
+    def __init__(self, hidden: int, heads: int = 1, size: int | None = None, merge: Merge = "sum"):
         super().__init__()
-        self.hidden = hidden
+        self.hidden, self.heads, self.how = hidden, heads, merge
+        self.size = size or hidden  # of a query and a key, per head
+        self.at = Places()
 
     @abstractmethod
-    def site(self, states: Tensor, memory: Tensor, allowed: Tensor) -> tuple[Site, Tensor]:
-        """The site and the values (batch, head, source, features) that its weights mix."""
+    def queries(self, states: Tensor) -> Tensor:
+        """(batch, target, hidden) -> (batch, head, target, size)"""
 
-    def forward(self, states: Tensor, memory: Tensor, mask: Tensor) -> tuple[Tensor, Site]:
-        """states (batch, target, hidden), memory (batch, source, hidden), mask (batch, source).
+    @abstractmethod
+    def keys(self, memory: Tensor) -> Tensor:
+        """(batch, source, hidden) -> (batch, head or 1, source, size)"""
 
-        Returns the context (batch, target, hidden) and the site.
+    def values(self, memory: Tensor) -> Tensor:
+        """What the weights mix: the encoder states. -> (batch, head or 1, source, features)"""
+        return memory[:, None]
+
+    def scores(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """How well each key answers each query. -> (batch, head, target, source)"""
+        return queries @ keys.transpose(-1, -2)
+
+    @property
+    def vector(self) -> Tensor | None:
+        """What the scorer needs beside queries and keys. (head, size)"""
+        return None
+
+    @property
+    def features(self) -> int:
+        """The size of the context."""
+        return self.hidden * self.heads if self.how == "concatenate" else self.hidden
+
+    def remember(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values, which are the same at every decoder step."""
+        return self.at.keys(self.keys(memory)), self.values(memory)
+
+    def forward(
+        self, states: Tensor, keys: Tensor, values: Tensor, mask: Tensor
+    ) -> tuple[Tensor, Site]:
+        """states (batch, target, hidden), what `remember` gave, mask (batch, source).
+
+        Returns the context (batch, target, features) and the site.
         """
-        site, values = self.site(states, memory, mask[:, None, None, :])
-        return self.merge(site.weights @ values), site
+        queries = self.at.queries(self.queries(states))
+        scores = self.scores(queries, keys)
+        weights = masked_softmax(scores, mask[:, None, None, :])
+        context = self.at.context(self.merge(weights @ values))
+        return context, Site(queries, keys, scores, weights, self.scorer, self.vector)
 
     def merge(self, heads: Tensor) -> Tensor:
-        """The heads' contexts as one. (batch, head, target, features) -> (batch, target, …)"""
-        return heads.sum(dim=1)
+        """The heads' contexts as one. (batch, head, target, hidden) -> (batch, target, …)"""
+        if self.how == "concatenate":
+            return heads.transpose(1, 2).flatten(2)
+        return heads.sum(dim=1) if self.how == "sum" else heads.mean(dim=1)
+
+    def split(self, x: Tensor) -> Tensor:
+        """(batch, time, head · size) -> (batch, head, time, size)"""
+        return x.unflatten(2, (self.heads, -1)).transpose(1, 2)
 
 
 def attend(queries: Tensor, keys: Tensor, allowed: Tensor) -> Site:
@@ -71,7 +139,98 @@ def masked_softmax(scores: Tensor, allowed: Tensor) -> Tensor:
 class Dot(Attention):
     """Luong et al. 2015: a_ts = h_t · h_s, unscaled, with the current decoder state."""
 
-    def site(self, states: Tensor, memory: Tensor, allowed: Tensor) -> tuple[Site, Tensor]:
-        """Queries are the decoder states, keys and values the encoder states."""
-        keys = memory[:, None]
-        return attend(states[:, None], keys, allowed), keys
+    many_heads = False
+
+    def queries(self, states: Tensor) -> Tensor:
+        """The decoder states themselves."""
+        return states[:, None]
+
+    def keys(self, memory: Tensor) -> Tensor:
+        """The encoder states themselves."""
+        return memory[:, None]
+
+
+@attentions.register("bilinear")
+class Bilinear(Attention):
+    """Luong et al. 2015, `general`: a_ts = (W h_t + b) · h_s; a W and b for each head."""
+
+    def __init__(self, hidden: int, heads: int = 1, size: int | None = None, merge: Merge = "sum"):
+        super().__init__(hidden, heads, hidden, merge)
+        self.query = nn.Linear(hidden, heads * hidden)
+
+    def queries(self, states: Tensor) -> Tensor:
+        """W h_t + b"""
+        return self.split(self.query(states))
+
+    def keys(self, memory: Tensor) -> Tensor:
+        """The encoder states themselves, the same for every head."""
+        return memory[:, None]
+
+
+@attentions.register("scaled")
+class Scaled(Attention):
+    """Vaswani et al. 2017: a_ts = (Q h_t / √d) · (K h_s), and the weights mix V h_s."""
+
+    def __init__(self, hidden: int, heads: int = 1, size: int | None = None, merge: Merge = "sum"):
+        super().__init__(hidden, heads, size, merge)
+        self.query = nn.Linear(hidden, heads * self.size, bias=False)
+        self.key = nn.Linear(hidden, heads * self.size, bias=False)
+        self.value = nn.Linear(hidden, heads * hidden, bias=False)
+
+    def queries(self, states: Tensor) -> Tensor:
+        """Q h_t / √d, the scale with the query so that scores are plain products."""
+        return self.split(self.query(states)) * self.size**-0.5
+
+    def keys(self, memory: Tensor) -> Tensor:
+        """K h_s"""
+        return self.split(self.key(memory))
+
+    def values(self, memory: Tensor) -> Tensor:
+        """V h_s"""
+        return self.split(self.value(memory))
+
+
+@attentions.register("additive")
+class Additive(Attention):
+    """Bahdanau et al. 2015: a_ts = v · tanh(W h_t + U h_s + b). Not bilinear."""
+
+    scorer = "additive"
+
+    def __init__(self, hidden: int, heads: int = 1, size: int | None = None, merge: Merge = "sum"):
+        super().__init__(hidden, heads, size, merge)
+        self.query = nn.Linear(hidden, heads * self.size)
+        self.key = nn.Linear(hidden, heads * self.size, bias=False)
+        self.v = nn.Parameter(torch.randn(heads, self.size) * self.size**-0.5)
+
+    @property
+    def vector(self) -> Tensor:
+        """v, one for each head. (head, size)"""
+        return self.v
+
+    def queries(self, states: Tensor) -> Tensor:
+        """W h_t + b"""
+        return self.split(self.query(states))
+
+    def keys(self, memory: Tensor) -> Tensor:
+        """U h_s"""
+        return self.split(self.key(memory))
+
+    def scores(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """v · tanh(query + key)"""
+        both = torch.tanh(queries[:, :, :, None] + keys[:, :, None])  # (…, target, source, size)
+        return torch.einsum("bhtsf,hf->bhts", both, self.v)
+
+
+@attentions.register("uniform")
+class Uniform(Attention):
+    """Every position alike: all scores are zero, whatever the states are."""
+
+    many_heads = False
+
+    def queries(self, states: Tensor) -> Tensor:
+        """Zeros."""
+        return states.new_zeros(len(states), 1, states.shape[1], self.size)
+
+    def keys(self, memory: Tensor) -> Tensor:
+        """Zeros."""
+        return memory.new_zeros(len(memory), 1, memory.shape[1], self.size)

@@ -272,6 +272,17 @@ class LSTM(TorchCell):
         return column.reshape(-1, 1)
 
 
+@cells.register("lstm-renn")
+class RennLSTM(LSTM):
+    """LSTM as aitken2021's program starts it: N(0, 1/fan_in), biases 0, forget bias 1."""
+
+    def reset_parameters(self) -> None:
+        """As above; the forget gate begins open."""
+        Cell.reset_parameters(self)
+        with torch.no_grad():
+            self.bias_ih[self.hidden : 2 * self.hidden] = 1.0
+
+
 @cells.register("gru-torch")
 class TorchGRU(TorchCell):
     """GRU as in `torch.nn`: n = tanh(W x + b + r∘(U h + b')); h' = (1−z)∘n + z∘h: z keeps."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from regard.models.attention import Site
+from regard.models.attention import Place, Site
 from regard.models.cells import State
 
 
@@ -18,10 +18,12 @@ class Memory(NamedTuple):
     states: Tensor  # (batch, source, features)
     mask: Tensor  # (batch, source), True where there is a word
     initial: State  # the decoder's state before its first step, batch first
+    prepared: State = ()  # what attention makes of the states once for all steps, batch first
 
     def select(self, rows: Tensor) -> Memory:
         """The memory of some rows, in a given order and with repetition (beam search)."""
-        return Memory(self.states[rows], self.mask[rows], tuple(s[rows] for s in self.initial))
+        initial, prepared = (tuple(x[rows] for x in part) for part in (self.initial, self.prepared))
+        return Memory(self.states[rows], self.mask[rows], initial, prepared)
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,14 @@ class Seq2Seq(nn.Module, ABC):
     def forward(self, source: Tensor, lengths: Tensor, inputs: Tensor) -> Output:
         """Encode, then all decoder steps on the fastest path."""
         return self.decode(self.encode(source, lengths), inputs)
+
+    def places(self) -> dict[str, Place]:
+        """The named places where numbers can be replaced: `attention.queries` and so on."""
+        return {
+            name.replace("_attention", "").replace(".at.", "."): module
+            for name, module in self.named_modules()
+            if isinstance(module, Place)
+        }
 
     @property
     def parameter_count(self) -> int:

@@ -1,6 +1,7 @@
 """Named settings of models, with the training that their source gives them.
 
 A preset is a set of dotted keys, the same as on the command line; what the user says wins.
+A key that starts with `TASK/` counts for that task only: a paper's recipe may differ by task.
 """
 
 from __future__ import annotations
@@ -12,6 +13,18 @@ from regard.registry import Registry
 Preset = dict[str, Any]
 
 presets: Registry[Preset] = Registry("model")
+
+
+def preset_for(name: str, task: str) -> Preset:
+    """The settings of a preset for one task: its own, then those that it keeps for the task."""
+    common = {key: value for key, value in presets[name].items() if "/" not in key}
+    own = {
+        key.split("/", 1)[1]: value
+        for key, value in presets[name].items()
+        if key.startswith(f"{task}/")
+    }
+    return common | own
+
 
 # chapter36: one-layer LSTM, a coin flip per step between teacher and own prediction.
 CHAPTER36: Preset = {
@@ -63,3 +76,45 @@ QUICKSTART: Preset = {
 presets.register("quickstart")(QUICKSTART)
 
 presets.register("quickstart-attention")({**QUICKSTART, "model.attention": "dot"})
+
+
+# aitken2021: AED is the model, VED lacks the attention, AO the recurrence.
+AED: Preset = {
+    "model.kind": "encoder-decoder",
+    "model.cell": "gru-renn",
+    "model.hidden": 128,
+    "model.inputs": "one-hot",
+    "model.first_input": "uniform",
+    "model.initial_state": "trainable",
+    "model.attention": "dot",
+    "model.readout": "both",
+    "model.readout_bias": False,
+    "training.l2": 1e-3,
+    "training.batch": 128,
+}
+
+presets.register("aed")(AED)
+
+presets.register("ved")(
+    {
+        **AED,
+        "model.attention": "none",
+        "model.readout": "state",
+        "training.l2": 1e-4,
+    }
+)
+
+presets.register("ao")(
+    {
+        **AED,
+        "model.recurrent": False,
+        "model.initial_state": "zeros",
+        "model.readout": "context",
+        "model.positions": "sinusoidal",
+        "model.time_scale": 20.0,
+        "model.rotation": True,
+        "model.one_hot_size": 50,
+        "escan/model.one_hot_size": 100,
+        "escan/model.time_scale": 100.0,
+    }
+)

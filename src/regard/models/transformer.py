@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from regard.config import Config
-from regard.models.attention import Site, attend
+from regard.models.attention import Places, Site, attend
 from regard.models.cells import State
 from regard.models.encoder_decoder import models
 from regard.models.outputs import Memory, Output, Seq2Seq
@@ -47,6 +47,7 @@ class Heads(nn.Module):
         self.key = nn.Linear(hidden, hidden)
         self.value = nn.Linear(hidden, hidden)
         self.merge = nn.Linear(hidden, hidden)
+        self.at = Places()
 
     def split(self, x: Tensor) -> Tensor:
         """(batch, time, hidden) -> (batch, head, time, hidden / heads)"""
@@ -55,15 +56,17 @@ class Heads(nn.Module):
 
     def remember(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values of what is looked at, each (batch, head, time, hidden / heads)."""
-        return self.split(self.key(x)), self.split(self.value(x))
+        return self.at.keys(self.split(self.key(x))), self.split(self.value(x))
 
     def forward(
         self, x: Tensor, keys: Tensor, values: Tensor, allowed: Tensor
     ) -> tuple[Tensor, Site]:
         """Look at what was remembered; allowed broadcasts to (batch, head, target, source)."""
         queries = self.split(self.query(x))
-        site = attend(queries * queries.shape[-1] ** -0.5, keys, allowed)
-        return self.merge((site.weights @ values).transpose(1, 2).flatten(2)), site
+        queries = self.at.queries(queries * queries.shape[-1] ** -0.5)
+        site = attend(queries, keys, allowed)
+        context = self.merge((site.weights @ values).transpose(1, 2).flatten(2))
+        return self.at.context(context), site
 
 
 class Block(nn.Module):
@@ -81,9 +84,18 @@ class Block(nn.Module):
         )
 
     def forward(
-        self, x: Tensor, allowed: Tensor, past: State = (), memory: Memory | None = None
+        self,
+        x: Tensor,
+        allowed: Tensor,
+        past: State = (),
+        source: State = (),
+        mask: Tensor | None = None,
     ) -> tuple[Tensor, State, dict[str, Site]]:
-        """x (batch, time, hidden) -> the same, the keys and values so far, and the sites."""
+        """x (batch, time, hidden) -> the same, the keys and values so far, and the sites.
+
+        `source` holds the keys and values of the source (batch, head, source, …), where this
+        block looks at one, and `mask` (batch, source) says which of them are there.
+        """
         y = self.self_norm(x)
         keys, values = self.self_attention.remember(y)
         if past:
@@ -91,11 +103,8 @@ class Block(nn.Module):
         moved, site = self.self_attention(y, keys, values, allowed)
         x, sites = x + moved, {"self": site}
         if self.cross_attention is not None and self.cross_norm is not None:
-            assert memory is not None
-            source = self.cross_attention.remember(memory.states)
-            moved, site = self.cross_attention(
-                self.cross_norm(x), *source, memory.mask[:, None, None]
-            )
+            assert mask is not None
+            moved, site = self.cross_attention(self.cross_norm(x), *source, mask[:, None, None])
             x, sites = x + moved, {**sites, "cross": site}
         return x + self.feedforward(self.norm(x)), (keys, values), sites
 
@@ -128,7 +137,11 @@ class Transformer(Seq2Seq):
             sites[f"encoder.{layer}.self"] = seen["self"]
         empty = x.new_zeros(len(source), self.config.heads, 0, x.shape[2] // self.config.heads)
         initial = (empty,) * (2 * self.config.layers)
-        return Memory(self.encoder_norm(x) * words[:, :, None], words, initial), sites
+        states = self.encoder_norm(x) * words[:, :, None]
+        prepared = tuple(
+            y for block in self.decoder for y in block.cross_attention.remember(states)
+        )  # type: ignore[union-attr]
+        return Memory(states, words, initial, prepared), sites
 
     def decode(self, memory: Memory, inputs: Tensor, lengths: Tensor | None = None) -> Output:
         """All target positions at once; each looks only at itself and those before it."""
@@ -152,7 +165,8 @@ class Transformer(Seq2Seq):
         sites: dict[str, Site] = {}
         state: list[Tensor] = []
         for layer, block in enumerate(self.decoder):
-            x, new, seen = block(x, allowed, past[2 * layer : 2 * layer + 2], memory)
+            own = slice(2 * layer, 2 * layer + 2)
+            x, new, seen = block(x, allowed, past[own], memory.prepared[own], memory.mask)
             state += new
             sites |= {f"decoder.{layer}.{name}": site for name, site in seen.items()}
         return self.decoder_norm(x), tuple(state), sites

@@ -10,7 +10,7 @@ from typing import Any
 
 from regard.config import Config, faults_in, validated
 from regard.errors import RegardError, nearest, unknown
-from regard.models import Seq2Seq, models, presets
+from regard.models import Seq2Seq, models, preset_for, presets
 from regard.tasks import Task, TaskConfig, tasks
 from regard.training import TrainingConfig, missing_device, seed_everything
 
@@ -92,7 +92,7 @@ def assemble(
     if model not in presets:
         faults.append(unknown("model", model, presets))
         model = nearest(model, presets) or next(iter(presets))
-    preset = dict(presets[model])
+    preset = preset_for(model, task)
     kind = preset.pop("model.kind")
     kinds: dict[str, type[Config]] = {
         "task": tasks[task].Config,

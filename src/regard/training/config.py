@@ -41,6 +41,7 @@ class TrainingConfig(Config):
         1.0, gt=0, le=1, description="factor per update of the exponential decay"
     )
     clip: float = Field(1.0, gt=0, description="largest norm of a gradient")
+    l2: float = Field(0.0, ge=0, description="weight of the sum of all squared parameters")
     forcing: Literal["always", "never", "ratio", "scheduled", "professor"] = Field(
         "always", description="what the decoder is fed during training"
     )

@@ -20,7 +20,7 @@ from regard.tasks.task import Task
 from regard.training.config import TrainingConfig
 from regard.training.evaluation import evaluate
 from regard.training.forcing import forced_steps, forward
-from regard.training.losses import likelihood
+from regard.training.losses import l2_gradient, likelihood
 from regard.training.professor import (
     LEARNS_BELOW,
     TEACHES_ABOVE,
@@ -136,7 +136,10 @@ class Trainer:
             group["lr"] = learning_rate(self.config, self.update)
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        gradients = [p.grad for p in module.parameters() if p.grad is not None]
+        learned = [p for p in module.parameters() if p.grad is not None]
+        gradients = [p.grad for p in learned if p.grad is not None]
+        if self.config.l2 and name == "model":
+            l2_gradient(learned, gradients, self.config.l2)
         norm = float(torch.stack(torch._foreach_norm(gradients)).norm())
         self._check("gradient", norm)
         if norm > self.config.clip:

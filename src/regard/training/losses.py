@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
@@ -15,3 +18,12 @@ def likelihood(logits: Tensor, targets: Tensor, mask: Tensor) -> Tensor:
     """
     words = targets.masked_fill(~mask, PAD)
     return cross_entropy(logits.flatten(0, 1), words.flatten(), ignore_index=PAD)
+
+
+@torch.no_grad()
+def l2_gradient(parameters: Sequence[Tensor], gradients: Sequence[Tensor], weight: float) -> None:
+    """Add the gradient of weight · Σθ², which is 2 · weight · θ, in place (aitken2021's l2 term).
+
+    It goes into the gradient before clipping, exactly as if the term stood in the loss.
+    """
+    torch._foreach_add_(list(gradients), list(parameters), alpha=2 * weight)

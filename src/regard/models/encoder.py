@@ -1,0 +1,125 @@
+"""The encoder: cells in layers, in one direction or both, or without any recurrence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from regard.models.cells import Cell, Inputs, State, Words, vectors
+from regard.tasks.batch import reverse
+
+Gates = dict[str, Tensor]
+
+
+class Encoder(nn.Module):
+    """Cells in layers, in one direction or both.
+
+    With `trainable`, every cell's state before the first word is learned (zero at the start).
+    """
+
+    def __init__(
+        self,
+        cell: type[Cell],
+        inputs: int,
+        hidden: int,
+        layers: int,
+        both: bool,
+        trainable: bool = False,
+    ):
+        super().__init__()
+        width = 2 * hidden if both else hidden
+        sizes = [inputs] + [width] * (layers - 1)
+        self.ahead = nn.ModuleList(cell(size, hidden) for size in sizes)
+        self.back = nn.ModuleList(cell(size, hidden) for size in sizes if both)
+        starts = layers * (2 if both else 1) if trainable else 0
+        self.starts = nn.ParameterList(
+            nn.Parameter(torch.zeros(len(cell.state_names), hidden)) for _ in range(starts)
+        )
+
+    def forward(
+        self, x: Inputs, lengths: Tensor | None, gates: Gates | None = None
+    ) -> tuple[Tensor, State]:
+        """States of the last layer (batch, source, features), and the last state of each cell.
+
+        The last states come layer by layer; both directions' are joined in one vector.
+        With `gates` given, the step path is taken and the gates are put there.
+        """
+        finals: list[Tensor] = []
+        for layer, ahead in enumerate(self.ahead):
+            name = f"encoder.gates.{layer}"
+            start = self._start(2 * layer if self.back else layer, x)
+            states, final = run(ahead, x, lengths, start, gates, f"{name}.ahead")
+            if self.back:
+                start = self._start(2 * layer + 1, x)
+                turned, other = run(
+                    self.back[layer], _reverse(x, lengths), lengths, start, gates, f"{name}.back"
+                )
+                states = torch.cat([states, _turn(turned, lengths)], dim=2)
+                final = tuple(torch.cat(pair, dim=1) for pair in zip(final, other, strict=True))
+            finals += final
+            x = states
+        return vectors(x), tuple(finals)
+
+    def _start(self, number: int, x: Inputs) -> State | None:
+        if not len(self.starts):
+            return None
+        return tuple(row.expand(x.shape[0], -1) for row in self.starts[number])
+
+
+class FeedForward(nn.Module):
+    """Cells that are told nothing of the step before: their state is always zero (aitken2021, AO).
+
+    What is left of a gated cell is a gated layer; of the tanh cell, a plain one.
+    """
+
+    def __init__(self, cell: type[Cell], inputs: int, hidden: int, layers: int):
+        super().__init__()
+        self.layers = nn.ModuleList(
+            cell(size, hidden) for size in [inputs] + [hidden] * (layers - 1)
+        )
+        for name, parameter in self.named_parameters():
+            if name.endswith("weight_hh"):  # it only ever meets zeros
+                parameter.requires_grad_(False)
+
+    def forward(self, x: Tensor, gates: Gates | None = None, name: str = "") -> Tensor:
+        """All positions at once. (batch, time, inputs) -> (batch, time, hidden)"""
+        for number, cell in enumerate(self.layers):
+            assert isinstance(cell, Cell)
+            rows = x.flatten(0, 1)
+            state, seen = cell.step(cell.project(rows), cell.initial(1))
+            if gates is not None:
+                gates.update(
+                    {f"{name}.{number}.{g}": v.unflatten(0, x.shape[:2]) for g, v in seen.items()}
+                )
+            x = state[0].unflatten(0, x.shape[:2])
+        return x
+
+
+def run(
+    cell: nn.Module,
+    x: Inputs,
+    lengths: Tensor | None,
+    state: State | None,
+    gates: Gates | None,
+    name: str,
+) -> tuple[Tensor, State]:
+    """One cell over one sequence: fast, or step by step where the gates are wanted."""
+    assert isinstance(cell, Cell)
+    if gates is None:
+        states, final = cell(x, lengths, state)
+        return states, final
+    states, final, seen = cell.unroll(x, lengths, state)
+    gates.update({f"{name}.{gate}": values for gate, values in seen.items()})
+    return states, final
+
+
+def _reverse(x: Inputs, lengths: Tensor | None) -> Inputs:
+    if isinstance(x, Words):
+        return replace(x, numbers=_turn(x.numbers, lengths))
+    return _turn(x, lengths)
+
+
+def _turn(x: Tensor, lengths: Tensor | None) -> Tensor:
+    return x.flip(1) if lengths is None else reverse(x, lengths)
