@@ -14,7 +14,7 @@ SOURCE = Path(regard.__file__).parent
 # From left to right; a part may import what stands left of it.
 ORDER = [
     "errors", "registry", "config", "statistics", "display", "tasks", "models", "training", "runs",
-    "papers", "report", "bench", "cli",
+    "recordings", "instruments", "papers", "report", "bench", "cli",
 ]  # fmt: skip
 
 

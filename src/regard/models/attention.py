@@ -121,7 +121,8 @@ class Attention(nn.Module, ABC):
 
     def split(self, x: Tensor) -> Tensor:
         """(batch, time, head · size) -> (batch, head, time, size)"""
-        return x.unflatten(2, (self.heads, -1)).transpose(1, 2)
+        batch, time, _ = x.shape
+        return x.view(batch, time, self.heads, -1).transpose(1, 2)
 
 
 def attend(queries: Tensor, keys: Tensor, allowed: Tensor) -> Site:
@@ -179,7 +180,7 @@ class Scaled(Attention):
 
     def queries(self, states: Tensor) -> Tensor:
         """Q h_t / √d, the scale with the query so that scores are plain products."""
-        return self.split(self.query(states)) * self.size**-0.5
+        return self.split(self.query(states) * self.size**-0.5)
 
     def keys(self, memory: Tensor) -> Tensor:
         """K h_s"""

@@ -87,13 +87,12 @@ class FeedForward(nn.Module):
         """All positions at once. (batch, time, inputs) -> (batch, time, hidden)"""
         for number, cell in enumerate(self.layers):
             assert isinstance(cell, Cell)
-            rows = x.flatten(0, 1)
-            state, seen = cell.step(cell.project(rows), cell.initial(1))
+            batch, time, _ = x.shape
+            state, seen = cell.step(cell.project(x.flatten(0, 1)), cell.initial(1))
             if gates is not None:
-                gates.update(
-                    {f"{name}.{number}.{g}": v.unflatten(0, x.shape[:2]) for g, v in seen.items()}
-                )
-            x = state[0].unflatten(0, x.shape[:2])
+                for gate, values in seen.items():
+                    gates[f"{name}.{number}.{gate}"] = values.view(batch, time, -1)
+            x = state[0].view(batch, time, -1)
         return x
 
 

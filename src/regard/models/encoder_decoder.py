@@ -159,7 +159,8 @@ class EncoderDecoder(Seq2Seq):
         if self.positions is None:
             return x if self.config.recurrent else vectors(x)
         x = vectors(x)  # (batch, time, inputs)
-        return x + self.positions(start, start + x.shape[1])[:, : x.shape[2]]
+        placed: Tensor = x + self.positions(start, start + x.shape[1])[:, : x.shape[2]]
+        return placed
 
     def encode(self, source: Tensor, lengths: Tensor) -> Memory:
         """Read the source on the fastest path."""

@@ -138,10 +138,11 @@ class Transformer(Seq2Seq):
         empty = x.new_zeros(len(source), self.config.heads, 0, x.shape[2] // self.config.heads)
         initial = (empty,) * (2 * self.config.layers)
         states = self.encoder_norm(x) * words[:, :, None]
-        prepared = tuple(
-            y for block in self.decoder for y in block.cross_attention.remember(states)
-        )  # type: ignore[union-attr]
-        return Memory(states, words, initial, prepared), sites
+        prepared: list[Tensor] = []
+        for block in self.decoder:
+            assert isinstance(block, Block) and block.cross_attention is not None
+            prepared += block.cross_attention.remember(states)
+        return Memory(states, words, initial, tuple(prepared)), sites
 
     def decode(self, memory: Memory, inputs: Tensor, lengths: Tensor | None = None) -> Output:
         """All target positions at once; each looks only at itself and those before it."""

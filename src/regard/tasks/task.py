@@ -67,6 +67,10 @@ class Task(ABC):
         rng = np.random.default_rng([crc32(name.encode()), self.config.held_out])
         return self._oriented(self.draw(rng, self.config.held_out))
 
+    def fresh(self, size: int, seed: int, number: int = 0) -> Batch:
+        """Examples to look at, which no training has seen as such: a function of the arguments."""
+        return self._oriented(self.draw(np.random.default_rng([seed, number, 7]), size))
+
     def correct(self, predictions: Tensor, batch: Batch) -> Tensor:
         """Which predictions are right, word for word up to `<EOS>`.
 

@@ -1,0 +1,115 @@
+"""Put a recording together, piece by piece, in memory or in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.errors import RegardError
+from regard.recordings.recording import Chunk, Metadata, Recording, load_recording
+from regard.recordings.storage import Array, FileSink, InMemory, MemorySink, Shape, Sink
+
+# A recording larger than this is not kept in memory: it has to go to a file.
+IN_MEMORY = 4 * 2**30
+
+Watch = Callable[[int, int], None]  # (samples done, samples in all)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The lengths of the axes that all pieces share."""
+
+    sample: int
+    source: int
+    target: int
+
+    def of(self, axes: tuple[str, ...], shape: Shape) -> Shape:
+        """The shape of an array over all samples, from the shape that it has in one piece."""
+        known = {"sample": self.sample, "source": self.source, "target": self.target}
+        return tuple(known.get(axis, size) for axis, size in zip(axes, shape, strict=True))
+
+
+def gather(
+    pieces: Iterator[Chunk],
+    fixed: Chunk,
+    sizes: Sizes,
+    metadata: Metadata,
+    out: Path | None = None,
+    watch: Watch | None = None,
+) -> Recording:
+    """A recording from pieces with a sample axis and arrays without one (`fixed`)."""
+    first = next(pieces, None)
+    if first is None:
+        raise RegardError("There is nothing to record: no samples were given.")
+    draft = Recording(InMemory({**first, **fixed}), metadata)
+    kinds = {
+        name: (_kind(array), sizes.of(draft.axes(name), array.shape))
+        for name, array in {**first, **fixed}.items()
+    }
+    axes = {name: draft.axes(name) for name in kinds}
+    if out is None:
+        _affordable(kinds)
+        memory = MemorySink(kinds)
+        _fill(memory, first, pieces, fixed, axes, sizes, watch)
+        return Recording(InMemory(memory.arrays), metadata)
+    file = FileSink(out, kinds, {"regard": metadata.to_json()})
+    try:
+        _fill(file, first, pieces, fixed, axes, sizes, watch)
+    except BaseException:
+        file.abandon()
+        raise
+    file.finish()
+    return load_recording(out)
+
+
+def _fill(
+    sink: Sink,
+    first: Chunk,
+    pieces: Iterator[Chunk],
+    fixed: Chunk,
+    axes: dict[str, tuple[str, ...]],
+    sizes: Sizes,
+    watch: Watch | None,
+) -> None:
+    for name, array in fixed.items():
+        sink.put(name, 0, array)
+    done, piece = 0, first
+    while piece is not None:
+        rows = len(piece["encoder.words"])
+        for name, array in piece.items():
+            sink.put(name, done, _widened(array, axes[name], sizes))
+        done += rows
+        if watch:
+            watch(done, sizes.sample)
+        following = next(pieces, None)
+        if following is None:
+            break
+        piece = following
+
+
+def _widened(array: Array, axes: tuple[str, ...], sizes: Sizes) -> Array:
+    """The array with zeros up to the common widths of source and target."""
+    wanted = sizes.of(axes, array.shape)
+    missing = [(0, 0), *((0, w - s) for w, s in zip(wanted[1:], array.shape[1:], strict=True))]
+    return np.pad(array, missing) if any(after for _, after in missing) else array
+
+
+def _kind(array: Array) -> np.dtype[Any]:
+    if array.dtype == np.int64:
+        return np.dtype(np.int32)  # word numbers and positions
+    return np.dtype(np.float32) if array.dtype.kind == "f" else array.dtype
+
+
+def _affordable(kinds: dict[str, tuple[np.dtype[Any], Shape]]) -> None:
+    size = sum(
+        int(np.prod(shape, dtype=np.int64)) * kind.itemsize for kind, shape in kinds.values()
+    )
+    if size > IN_MEMORY:
+        raise RegardError(
+            f"This recording takes {size / 2**30:.1f} GiB, too much for memory."
+            " Give out=FILE (--out FILE), and it is written piece by piece."
+        )
