@@ -42,9 +42,10 @@ def record_arrays(
         words = given[f"{side}.words"]
         given.setdefault(f"{side}.mask", np.ones(words.shape, dtype=np.bool_))
         given[f"{side}.mask"] = given[f"{side}.mask"].astype(np.bool_)
+    plain = not any(f"{SITE}.{part}" in given for part in PARTS)
     _site(given)
     heads = given[f"{SITE}.queries"].shape[1] if f"{SITE}.queries" in given else 0
-    sites = {SITE: SiteInfo(scorer, heads)} if heads else {}
+    sites = {SITE: SiteInfo(scorer, heads, plain=plain)} if heads else {}
     for part in PARTS[:4]:
         if heads == 1 and f"{SITE}.{part}" in given and given[f"{SITE}.{part}"].ndim == 4:
             given[f"{SITE}.{part}"] = given[f"{SITE}.{part}"][:, 0]
