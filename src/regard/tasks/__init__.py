@@ -2,6 +2,7 @@
 
 from regard.tasks import addition as addition
 from regard.tasks import escan as escan
+from regard.tasks import parallel as parallel
 from regard.tasks import reversal as reversal
 from regard.tasks import scan as scan
 from regard.tasks.batch import Batch, collate, mean_offset
