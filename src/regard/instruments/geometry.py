@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,6 +52,15 @@ def softmax(scores: Array) -> Array:
     raised = np.exp(scores - scores.max(axis=-1, keepdims=True))
     found: Array = raised / raised.sum(axis=-1, keepdims=True)
     return found
+
+
+def mean_there(rows: Sequence[Array]) -> Array:
+    """The mean over the first axis of what is a number; NaN where nothing is."""
+    values = np.array(rows)
+    there = np.isfinite(values)
+    counts = there.sum(axis=0)
+    sums = np.where(there, values, 0).sum(axis=0)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
 def path(components: Components) -> Array:

@@ -49,7 +49,7 @@ class InputsResult(Result[Inputs]):
         seed = self.first
         marks: list[Line | Points] = []
         reach = float(np.abs(seed.axes.project(seed.chi)).max()) if len(seed.chi) else 1.0
-        for colour, (word, cloud) in enumerate(zip(seed.words, seed.clouds, strict=True)):
+        for colour, cloud in enumerate(seed.clouds):
             flat = seed.axes.project(cloud)
             marks.append(Points("", numbers(flat[:, 0]), numbers(flat[:, 1]), colour, faint=True))
         for word, vector in seed.readouts.items():

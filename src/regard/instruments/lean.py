@@ -9,6 +9,7 @@ import numpy as np
 from regard.display import Bars, Figure, Line, Panel, Table
 from regard.errors import RegardError
 from regard.instruments.decomposition import Decomposition, as_tensor, head_of
+from regard.instruments.geometry import mean_there
 from regard.instruments.inputs import frequent
 from regard.instruments.instrument import (
     Measured,
@@ -85,7 +86,7 @@ class LeanResult(Result[Leaning]):
         lines = []
         for colour, word in enumerate(words[:8]):
             rows = [seed.by_offset[seed.words.index(word)] for seed in self.seeds]
-            mean = np.nanmean(rows, axis=0)
+            mean = mean_there(rows)
             lines.append(Line(word, offsets, numbers(mean), colour=colour, points=True))
         return Figure(
             "lean",

@@ -9,7 +9,7 @@ import numpy as np
 from regard.display import Figure, Heat, Line, Panel
 from regard.errors import RegardError
 from regard.instruments.decomposition import Decomposition
-from regard.instruments.geometry import path, rank_correlation, softmax
+from regard.instruments.geometry import mean_there, path, rank_correlation, softmax
 from regard.instruments.instrument import Measured, Result, Sources, each, instruments, numbers
 from regard.recordings import Recording
 from regard.recordings.storage import Array
@@ -49,7 +49,7 @@ class OffsetResult(Result[Offsets]):
     def figure(self) -> Figure:
         """The profile as a matrix, and the best offset against the data's."""
         seed = self.first
-        profile = np.nanmean([s.profile for s in self.seeds], axis=0)
+        profile = mean_there([s.profile for s in self.seeds])
         offsets = range(-seed.window, seed.window + 1)
         heat = Heat(
             tuple(str(n + 1) for n in range(len(profile))),

@@ -1,4 +1,4 @@
-"""`variance`: how much of a word's states is left without the temporal part (aitken2021, Fig. 5c)."""
+"""`variance`: what is left of a word's states without the temporal part (aitken2021, Fig. 5c)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class VarianceResult(Result[Spread]):
 
 @instruments.register("variance")
 def variance(sources: Sources, least: int = 20) -> VarianceResult:
-    """tr cov(h − μ) / tr cov(h) per input word; words seen fewer than `least` times are left out."""
+    """tr cov(h − μ) / tr cov(h) per input word that was seen `least` times or more."""
     return VarianceResult(each(sources, lambda source: _measure(source, least)))
 
 
