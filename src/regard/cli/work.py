@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
-from regard.cli.console import interruptible, out, print_json, progress_bars, say
+from regard.cli.console import interruptible, out, parse, print_json, progress_bars, say
 from regard.cli.listings import claims_table
 from regard.display import Table
 from regard.errors import RegardError, unknown
@@ -41,21 +41,6 @@ def train_command(
     out.print(Table(f"{task}, {model}", ("metric", "measured"), rows).rich())
     for run in trained:
         out.print(str(run.folder), markup=False, highlight=False, soft_wrap=True)
-
-
-def parse(settings: list[str]) -> tuple[dict[str, str], list[str]]:
-    """`key=value` words as a mapping, and the faults of those that are not."""
-    values: dict[str, str] = {}
-    faults = []
-    for word in settings:
-        key, equals, value = word.partition("=")
-        if not key or not equals:
-            faults.append(f"'{word}' is not a setting: write key=value.")
-        elif key in values:
-            faults.append(f"The key '{key}' is given twice.")
-        else:
-            values[key] = value
-    return values, faults
 
 
 def _over_seeds(runs: list[Run], name: str) -> Estimate:

@@ -65,6 +65,11 @@ def _size(panel: Panel) -> tuple[float, float]:
         bars = [mark for mark in panel.marks if isinstance(mark, Bars)]
         count = sum(len(mark.x) for mark in bars)
         return max(3.4, 0.14 * count + 1.0), 2.6
+    if not heat.numbers:  # colours alone need less room than numbers
+        return (
+            min(4.5, max(2.6, 0.14 * len(heat.columns) + 1.3)),
+            min(4.2, max(2.6, 0.13 * len(heat.rows) + 0.9)),
+        )
     return max(2.6, 0.36 * len(heat.columns) + 1.3), max(2.4, 0.3 * len(heat.rows) + 1.0)
 
 
@@ -187,6 +192,8 @@ def _points(mark: Points, ax: Axes) -> None:
 def _heat(mark: Heat, ax: Axes) -> None:
     values = np.array(mark.values, dtype=float)
     image = ax.imshow(values, cmap="cividis", vmin=mark.low, vmax=mark.high, aspect="auto")
+    if not mark.numbers:
+        ax.tick_params(labelsize=6)
     slanted = max((len(name) for name in mark.columns), default=0) > 3
     ax.set_xticks(
         range(len(mark.columns)),
