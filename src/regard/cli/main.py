@@ -153,6 +153,10 @@ def reproduce(
         str, typer.Argument(help="PAPER or PAPER/EXPERIMENT; see `regard ls papers`.")
     ],
     scale: Scales = "quick",
+    data: Annotated[
+        list[str] | None,
+        typer.Option(help="Data of yours as NAME=FILE, e.g. english-french=pairs.tsv."),
+    ] = None,
     jobs: Jobs = None,
     runs: RunsFolder = None,
     out: ResultsFolder = None,
@@ -161,7 +165,7 @@ def reproduce(
     """Run a paper's experiments, judge its claims, write a report."""
     from regard.cli.work import reproduce_command
 
-    reproduce_command(paper, scale, jobs, runs, out, json)
+    reproduce_command(paper, scale, jobs, runs, out, json, data)
 
 
 @app.command(

@@ -61,7 +61,13 @@ def _summary(runs: list[Run]) -> dict[str, Any]:
 
 
 def reproduce_command(
-    paper: str, scale: str, jobs: int | None, runs: Path | None, to: Path | None, as_json: bool
+    paper: str,
+    scale: str,
+    jobs: int | None,
+    runs: Path | None,
+    to: Path | None,
+    as_json: bool,
+    data: list[str] | None = None,
 ) -> None:
     """`regard reproduce` and `regard demo`."""
     if scale not in ("quick", "full"):
@@ -69,8 +75,11 @@ def reproduce_command(
     size = cast(Scale, scale)
     to = to or results_folder()
     names = names_of(paper)
+    files, faults = parse(data or [])
+    if faults:
+        raise RegardError(*faults)
     with interruptible(), progress_bars() as bars:
-        results = reproduce(paper, size, runs, to, jobs, bars, say)
+        results = reproduce(paper, size, runs, to, jobs, bars, say, files)
     folder = to / paper.split("/")[0] / scale
     path = _write(load_folder(folder), folder / "report.html")
     rows = [row for result in results for row in result.claims]

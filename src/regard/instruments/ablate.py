@@ -157,7 +157,9 @@ class Edit:
 
     def __init__(self, way: str, part: str, what: str, heads: list[Components], seed: int):
         self.way, self.part, self.what, self.heads = way, part, what, heads
-        self.generator = torch.Generator().manual_seed(seed)
+        # Each place draws for itself: queries and keys that go wrong alike still find each other.
+        places = ("queries", "keys", "values")
+        self.generator = torch.Generator().manual_seed(3 * seed + places.index(what))
         self.words = self.mask = torch.empty(0)
 
     def prepare(self, batch: Batch) -> None:

@@ -33,20 +33,29 @@ class Paths(Measured):
 
         `diagonal`: share of decoder steps whose best source step is the same step.
         `direction`: rank correlation of decoder step and best source step, −1 where reversed.
-        `joint`: distance from the encoder's last to the decoder's first mean state, in units of
-        the mean step along the paths (small where the decoder goes on from the encoder).
+        `turns`: how many times the encoder's path goes round its middle, in two components.
+        `adjacent`: share of steps whose nearest other step on the path is a neighbour in time.
+        `joint step`: which encoder step the decoder's first mean state is nearest to, 0 the first
+        and 1 the last (near 1 where the decoder goes on from where the encoder stopped).
         """
-        steps = [np.linalg.norm(np.diff(p, axis=0), axis=1) for p in (self.encoder, self.decoder)]
-        gap = float(np.linalg.norm(self.encoder[-1] - self.decoder[0]))
+        near = np.linalg.norm(self.encoder - self.decoder[0], axis=1).argmin()
         best = self.best
         return {
             "explained 2": self.axes.share(2),
             "explained 3": self.axes.share(3),
             "diagonal": float((best == np.arange(len(best))).mean()),
             "direction": rank_correlation(np.arange(len(best)), best),
-            "joint": gap / max(float(np.concatenate(steps).mean()), 1e-12),
+            "turns": turns(self.axes.project(self.encoder)),
+            "joint step": float(near / max(len(self.encoder) - 1, 1)),
             "adjacent": float(np.mean([_adjacent(p) for p in (self.encoder, self.decoder)])),
         }
+
+
+def turns(flat: Array) -> float:
+    """How many times a path in the plane goes round its middle. (step, 2)"""
+    centred = flat - flat.mean(axis=0)
+    angles = np.unwrap(np.arctan2(centred[:, 1], centred[:, 0]))
+    return float(abs(angles[-1] - angles[0]) / (2 * np.pi))
 
 
 def _adjacent(points: Array) -> float:

@@ -13,7 +13,7 @@ from regard.instruments.decomposition import Decomposition
 from regard.instruments.instrument import Measured, Result, Sources, each, instruments, numbers
 from regard.recordings import Recording
 from regard.recordings.storage import Array
-from regard.tasks.vocabulary import PAD, SOS
+from regard.tasks.vocabulary import PAD, SOS, SPECIAL
 
 SHOWN = 14
 
@@ -39,10 +39,15 @@ class Dictionary(Measured):
         return self.found.count(word)
 
     def values(self) -> dict[str, float]:
-        """Dictionary accuracy, and the mean lengths of the readout's parts."""
+        """Dictionary accuracy over words, over all with the end token, and the mean lengths of the
+        readout's parts."""
         right = [a == b for a, b in zip(self.found, self.truth, strict=True)]
+        words = [ok for ok, word in zip(right, self.outputs, strict=True) if word not in SPECIAL]
         lengths = {f"length of {part} readout": size for part, size in self.sizes.items()}
-        return {"dictionary": float(np.mean(right)), **lengths}
+        return {
+            "dictionary": float(np.mean(words)),
+            "with end token": float(np.mean(right)),
+        } | lengths
 
 
 @dataclass(frozen=True)
