@@ -1,0 +1,77 @@
+"""Every experiment of aitken2021 measures what its claims' rules speak of, on runs of any quality."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from regard.errors import RegardError
+from regard.papers import experiments, ledger, reproduce
+from regard.papers.aitken2021 import looking
+from regard.papers.experiment import Plan
+from regard.runs import Run, RunConfig, execute
+
+NAMES = [name for name in experiments if name.startswith("aitken2021/")]
+
+
+def small(config: RunConfig) -> RunConfig:
+    """The same run, hardly trained, with a few hidden units."""
+    model = config.model.model_copy(update={"hidden": 10})
+    task = config.task.model_copy(update={"held_out": 60})
+    short = {"updates": 2, "batch": 8, "evaluate_every": 2, "checkpoint_every": 2}
+    training = config.training.model_copy(update=short)
+    return replace(config, model=model, task=task, training=training)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder of runs for all experiments: they share many."""
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_experiment_measures_what_its_rules_need(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking.looked, "__defaults__", (60,))
+    experiment = experiments[name]()
+    plan: Plan = experiment.plan("quick")
+    runs: dict[str, list[Run]] = {}
+    for condition, configs in plan.items():
+        runs[condition] = [execute(small(config), folder) for config in configs[:2]]
+    findings = experiment.measure(runs, "quick")
+    for claim in experiment.claims:
+        row = ledger()[claim]
+        assert row.experiment == name
+        assert row.names <= set(findings.measures[claim]), claim
+        assert row.verdict(findings.measures[claim]) in ("reproduced", "partly", "not reproduced")
+        assert all(value.n == 2 for value in findings.measures[claim].values())
+    assert findings.figures
+    for figure in findings.figures:
+        assert figure.caption
+        assert "<svg" in figure.svg()
+        assert figure.interactive()["data"]
+
+
+def test_every_claim_of_the_paper_has_an_experiment() -> None:
+    claims = [claim.id for claim in ledger().values() if claim.paper == "aitken2021"]
+    assert len(claims) == 21
+    assert sorted(claims) == sorted(c for name in NAMES for c in experiments[name].claims)
+
+
+def test_full_scale_has_five_seeds_and_takes_the_corpus_that_is_named(tmp_path: Path) -> None:
+    corpus = tmp_path / "pairs.tsv"
+    corpus.write_text("a\tb\n", encoding="utf-8")
+    for name in NAMES:
+        plan = experiments[name]({"english-french": str(corpus)}).plan("full")
+        assert all(len(configs) >= 5 for configs in plan.values())
+        for condition, configs in plan.items():
+            if condition.startswith("translation"):
+                assert configs[0].to_json()["task"]["source"] == str(corpus)
+
+
+def test_data_that_nobody_wants_is_a_fault() -> None:
+    with pytest.raises(RegardError, match="english-french"):
+        reproduce("aitken2021", data={"english-frnch": "x"})
