@@ -13,6 +13,7 @@ from typing import Any
 
 from regard.errors import RegardError
 from regard.papers import claims, reproduce
+from regard.recordings import Recording, load_published, load_recording, record
 from regard.runs import Run, assemble, execute, list_runs
 from regard.statistics import Estimate
 from regard.training import evaluate, predict
@@ -45,14 +46,18 @@ def load_run(folder: str | Path) -> Run:
 
 __all__ = [
     "Estimate",
+    "Recording",
     "RegardError",
     "Run",
     "__version__",
     "claims",
     "evaluate",
     "list_runs",
+    "load_published",
+    "load_recording",
     "load_run",
     "predict",
+    "record",
     "reproduce",
     "train",
 ]
