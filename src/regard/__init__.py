@@ -12,6 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import RegardError
+from regard.instruments import (
+    Decomposition,
+    ablate,
+    breakdown,
+    clusters,
+    decompose,
+    inputs,
+    instruments,
+    lean,
+    offset,
+    orthogonality,
+    paths,
+    readouts,
+    simplex,
+    variance,
+)
 from regard.papers import claims, reproduce
 from regard.recordings import Recording, load_published, load_recording, record
 from regard.runs import Run, assemble, execute, list_runs
@@ -45,19 +61,33 @@ def load_run(folder: str | Path) -> Run:
 
 
 __all__ = [
+    "Decomposition",
     "Estimate",
     "Recording",
     "RegardError",
     "Run",
     "__version__",
+    "ablate",
+    "breakdown",
     "claims",
+    "clusters",
+    "decompose",
     "evaluate",
+    "inputs",
+    "instruments",
+    "lean",
     "list_runs",
     "load_published",
     "load_recording",
     "load_run",
+    "offset",
+    "orthogonality",
+    "paths",
     "predict",
+    "readouts",
     "record",
     "reproduce",
+    "simplex",
     "train",
+    "variance",
 ]

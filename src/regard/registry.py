@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from regard.errors import RegardError, unknown
 
 T = TypeVar("T")
+M = TypeVar("M")
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -24,13 +25,13 @@ class Registry(Mapping[str, T], Generic[T]):
         self.what = what
         self._members: dict[str, T] = {}
 
-    def register(self, name: str) -> Callable[[T], T]:
+    def register(self, name: str) -> Callable[[M], M]:
         """A decorator that files its argument under `name`; a name is given once."""
 
-        def add(member: T) -> T:
+        def add(member: M) -> M:
             if name in self._members:
                 raise ValueError(f"{self.what} '{name}' is registered twice")
-            self._members[name] = member
+            self._members[name] = member  # type: ignore[assignment]  # M is a kind of T
             return member
 
         return add

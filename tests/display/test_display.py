@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from regard.display import Bars, Figure, Heat, Line, Panel, Rule, Span, Table
+from regard.display import Bars, Figure, Heat, Line, Panel, Points, Rule, Span, Table
 from regard.statistics import Estimate
 
 NAN = float("nan")
@@ -30,6 +30,18 @@ FIGURE = Figure(
         ),
         Panel("bars", "", "share", (Bars("n", ("a", "<b>"), (0.1, 0.9), (0.0, 0.8), (0.3, 1.0)),)),
         Panel("numbers", "length", "share", (Bars("m", (3.0, 4.0), (0.1, 0.9), colour=2),)),
+        Panel(
+            "points",
+            "PC 1",
+            "PC 2",
+            (
+                Points("cloud", (0.0, 1.0), (1.0, 0.0), faint=True),
+                Points("", (0.5,), (0.5,), 1, "star", 2.0, names=("<i>run</i>",)),
+                Points("ends", (0.1,), (0.2,), 2, "square"),
+                Points("χ", (0.3,), (0.2,), 3, "cross"),
+            ),
+            square=True,
+        ),
         Panel("heat", "c", "r", (Heat(("a", "a"), ("x", "y"), ((0.0, 1.0), (0.5, NAN))),)),
     ),
 )  # fmt: skip

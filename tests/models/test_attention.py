@@ -75,14 +75,24 @@ def test_gradient_by_finite_differences(attention: Attention) -> None:
         return context
 
     assert torch.autograd.gradcheck(run, inputs())
-    for parameter in attention.parameters():
+    states, memory = (x.detach() for x in inputs())
+    for name, parameter in attention.named_parameters():
+        value = parameter.detach().clone().requires_grad_()
+        assert torch.autograd.gradcheck(Varied(attention, name, states, memory), value)
 
-        def vary(value: torch.Tensor, name: torch.nn.Parameter = parameter) -> torch.Tensor:
-            named = {n: value if p is name else p for n, p in attention.named_parameters()}
-            return torch.func.functional_call(Whole(attention), {f"a.{n}": v for n, v in named.items()}, (states, memory))  # fmt: skip
 
-        states, memory = (x.detach() for x in inputs())
-        assert torch.autograd.gradcheck(vary, parameter.detach().requires_grad_())
+class Varied:
+    """The attention from states to context as a function of one of its parameters."""
+
+    def __init__(self, attention: Attention, name: str, *inputs: torch.Tensor):
+        self.attention, self.name, self.inputs = attention, name, inputs
+
+    def __call__(self, value: torch.Tensor) -> torch.Tensor:
+        whole = Whole(self.attention)
+        context: torch.Tensor = torch.func.functional_call(
+            whole, {f"a.{self.name}": value}, self.inputs
+        )
+        return context
 
 
 class Whole(torch.nn.Module):

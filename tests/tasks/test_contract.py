@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regard.errors import RegardError
-from regard.tasks import EOS, PAD, SOS, Task, tasks
+from regard.tasks import EOS, PAD, SOS, Batch, CorpusTask, Task, tasks
 from regard.tasks.batch import mask
 
 
@@ -83,6 +83,40 @@ def test_padding_can_be_read_in_training_only(task: Task) -> None:
     assert (batch.source_lengths == batch.source.shape[1]).all()
     assert torch.equal(batch.source, task.train_batch(0, 16, seed=0).source)
     assert torch.equal(reading.split("test").source_lengths, task.split("test").source_lengths)
+
+
+def test_alignments_point_at_words(task: Task) -> None:
+    batch = task.train_batch(0, 16, seed=0)
+    if batch.alignment is None:
+        return
+    assert batch.alignment.dtype == torch.int64
+    assert batch.alignment.shape == batch.target.shape
+    assert (batch.alignment < batch.source_lengths[:, None]).all()
+    assert (batch.alignment >= -1).all()
+    assert (batch.alignment[~batch.target_mask] == -1).all()
+
+
+def test_what_determines_a_task_is_said(task: Task) -> None:
+    assert task.files(task.config) == (), "without settings no task needs a file of the user's"
+
+
+def pairs(batch: Batch) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:
+    rows = zip(
+        batch.source.tolist(), batch.source_lengths.tolist(),
+        batch.target.tolist(), batch.target_lengths.tolist(), strict=True,
+    )  # fmt: skip
+    return {(tuple(s[:n]), tuple(t[:m])) for s, n, t, m in rows}
+
+
+def test_fixed_rows_are_held_out_and_all_trained_on(task: Task) -> None:
+    if not isinstance(task, CorpusTask):
+        return
+    assert set(task.rows) == {"train", *task.splits}
+    train = pairs(task.rows["train"])
+    assert pairs(task.train_batch(0, len(task.rows["train"]), seed=3)) == train
+    for name in task.splits:
+        assert not pairs(task.split(name)) & train
+    assert len(task.split("validation")) == task.config.held_out
 
 
 def test_strange_words_are_named(task: Task) -> None:

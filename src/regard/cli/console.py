@@ -37,6 +37,21 @@ def say(text: str) -> None:
         err.print(text, style="dim", highlight=False, markup=False)
 
 
+def parse(settings: list[str]) -> tuple[dict[str, str], list[str]]:
+    """`key=value` words as a mapping, and the faults of those that are not."""
+    values: dict[str, str] = {}
+    faults = []
+    for word in settings:
+        key, equals, value = word.partition("=")
+        if not key or not equals:
+            faults.append(f"'{word}' is not a setting: write key=value.")
+        elif key in values:
+            faults.append(f"The key '{key}' is given twice.")
+        else:
+            values[key] = value
+    return values, faults
+
+
 class Bars:
     """Progress bars: one over all runs where there are several, one per run under way."""
 

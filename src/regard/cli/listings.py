@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from regard.cli.looking import instruments_table
 from regard.config import Config
 from regard.display import Table
 from regard.errors import RegardError, unknown
@@ -82,6 +83,7 @@ def listing(what: str, runs: Path | None) -> Table:
         "models": _models,
         "cells": lambda: _members("Cells", cells),
         "attentions": lambda: _members("Attentions", attentions),
+        "instruments": instruments_table,
         "settings": _settings,
         "papers": _papers,
         "runs": lambda: _runs(runs),

@@ -51,12 +51,15 @@ def main() -> None:
 )
 def ls(
     what: Annotated[
-        str, typer.Argument(help="tasks, models, settings, cells, attentions, papers or runs.")
+        str,
+        typer.Argument(
+            help="tasks, models, settings, cells, attentions, instruments, papers or runs."
+        ),
     ] = "all",
     runs: RunsFolder = None,
     json: Json = False,
 ) -> None:
-    """List what there is: tasks, models, settings, cells, attentions, papers, runs."""
+    """List what there is: tasks, models, settings, instruments, papers, runs and more."""
     from regard.cli.console import show
     from regard.cli.listings import listing
 
@@ -85,6 +88,64 @@ def train(
 
 
 @app.command(
+    epilog="Example: regard record runs/one-to-one-s0-… -n 1000 --out aed.safetensors",
+)
+def record(
+    run: Annotated[Path, typer.Argument(help="A run's folder.")],
+    n: Annotated[int, typer.Option("-n", "--samples", help="How many samples.", min=1)] = 1000,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The file; default: one in the run's folder.")
+    ] = None,
+    inputs: Annotated[
+        str, typer.Option(help="What the decoder is fed: own (its choices) or teacher.")
+    ] = "own",
+    gates: Annotated[bool, typer.Option("--gates", help="Record the gates, too.")] = False,
+    split: Annotated[
+        str | None, typer.Option(help="Record a split of the task instead of fresh samples.")
+    ] = None,
+    checkpoint: Annotated[
+        str, typer.Option(help="last, best, or an update that was kept.")
+    ] = "last",
+    seed: Annotated[int, typer.Option(help="Seed of the samples.", min=0)] = 0,
+    json: Json = False,
+) -> None:
+    """Record what a model does: states, words, queries, keys, scores, weights."""
+    from regard.cli.looking import record_command
+
+    record_command(run, n, out, inputs, gates, split, checkpoint, seed, json)
+
+
+@app.command(
+    epilog="Example: regard inspect aed.safetensors breakdown paths --top 5 --out figures",
+)
+def inspect(
+    target: Annotated[Path, typer.Argument(help="A run's folder, or a recording.")],
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(help="Instruments (`regard ls instruments`), and settings as key=value."),
+    ] = None,
+    others: Annotated[
+        list[Path] | None,
+        typer.Option("--with", help="Another seed's run or recording; may be given repeatedly."),
+    ] = None,
+    n: Annotated[
+        int, typer.Option("-n", "--samples", help="Samples to record, given a run.", min=1)
+    ] = 1000,
+    top: Annotated[
+        int | None, typer.Option(help="Source positions to look at (breakdown).", min=1)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for tables and figures.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Put instruments on a run or a recording; several seeds give intervals."""
+    from regard.cli.looking import inspect_command
+
+    inspect_command(target, what or [], others or [], n, top, out, json)
+
+
+@app.command(
     epilog="Example: regard reproduce chapter36/addition --scale quick",
 )
 def reproduce(
@@ -92,6 +153,10 @@ def reproduce(
         str, typer.Argument(help="PAPER or PAPER/EXPERIMENT; see `regard ls papers`.")
     ],
     scale: Scales = "quick",
+    data: Annotated[
+        list[str] | None,
+        typer.Option(help="Data of yours as NAME=FILE, e.g. english-french=pairs.tsv."),
+    ] = None,
     jobs: Jobs = None,
     runs: RunsFolder = None,
     out: ResultsFolder = None,
@@ -100,7 +165,7 @@ def reproduce(
     """Run a paper's experiments, judge its claims, write a report."""
     from regard.cli.work import reproduce_command
 
-    reproduce_command(paper, scale, jobs, runs, out, json)
+    reproduce_command(paper, scale, jobs, runs, out, json, data)
 
 
 @app.command(

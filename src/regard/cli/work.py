@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
-from regard.cli.console import interruptible, out, print_json, progress_bars, say
+from regard.cli.console import interruptible, out, parse, print_json, progress_bars, say
 from regard.cli.listings import claims_table
 from regard.display import Table
 from regard.errors import RegardError, unknown
@@ -43,21 +43,6 @@ def train_command(
         out.print(str(run.folder), markup=False, highlight=False, soft_wrap=True)
 
 
-def parse(settings: list[str]) -> tuple[dict[str, str], list[str]]:
-    """`key=value` words as a mapping, and the faults of those that are not."""
-    values: dict[str, str] = {}
-    faults = []
-    for word in settings:
-        key, equals, value = word.partition("=")
-        if not key or not equals:
-            faults.append(f"'{word}' is not a setting: write key=value.")
-        elif key in values:
-            faults.append(f"The key '{key}' is given twice.")
-        else:
-            values[key] = value
-    return values, faults
-
-
 def _over_seeds(runs: list[Run], name: str) -> Estimate:
     """One metric over seeds; all but the loss are shares."""
     within = None if name == "loss" else (0.0, 1.0)
@@ -76,7 +61,13 @@ def _summary(runs: list[Run]) -> dict[str, Any]:
 
 
 def reproduce_command(
-    paper: str, scale: str, jobs: int | None, runs: Path | None, to: Path | None, as_json: bool
+    paper: str,
+    scale: str,
+    jobs: int | None,
+    runs: Path | None,
+    to: Path | None,
+    as_json: bool,
+    data: list[str] | None = None,
 ) -> None:
     """`regard reproduce` and `regard demo`."""
     if scale not in ("quick", "full"):
@@ -84,8 +75,11 @@ def reproduce_command(
     size = cast(Scale, scale)
     to = to or results_folder()
     names = names_of(paper)
+    files, faults = parse(data or [])
+    if faults:
+        raise RegardError(*faults)
     with interruptible(), progress_bars() as bars:
-        results = reproduce(paper, size, runs, to, jobs, bars, say)
+        results = reproduce(paper, size, runs, to, jobs, bars, say, files)
     folder = to / paper.split("/")[0] / scale
     path = _write(load_folder(folder), folder / "report.html")
     rows = [row for result in results for row in result.claims]

@@ -71,8 +71,24 @@ class Span:
     stop: float
 
 
-Mark = Line | Bars | Heat | Rule | Span
-MARKS: dict[str, type[Any]] = {kind.__name__: kind for kind in (Line, Bars, Heat, Rule, Span)}
+@dataclass(frozen=True)
+class Points:
+    """Places in a plane, such as states in two principal components, named where given."""
+
+    label: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    colour: int = 0
+    shape: Literal["dot", "square", "star", "cross"] = "dot"
+    size: float = 1.0
+    faint: bool = False
+    names: tuple[str, ...] | None = None
+
+
+Mark = Line | Bars | Heat | Rule | Span | Points
+MARKS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (Line, Bars, Heat, Rule, Span, Points)
+}
 
 
 @dataclass(frozen=True)
@@ -84,6 +100,7 @@ class Panel:
     y: str
     marks: tuple[Mark, ...]
     y_range: tuple[float, float] | None = None
+    square: bool = False  # one unit has the same length on both axes
     x_scale: Literal["linear", "log"] = "linear"
     y_scale: Literal["linear", "log"] = "linear"
 

@@ -9,7 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from regard.display.figure import PALETTE, Bars, Figure, Heat, Line, Mark, Panel, Rule, Span
+from regard.display.figure import PALETTE, Bars, Figure, Heat, Line, Mark, Panel, Points, Rule, Span
 
 
 def plotly(figure: Figure) -> dict[str, Any]:
@@ -67,6 +67,9 @@ def _panel(picture: go.Figure, panel: Panel, at: dict[str, int]) -> None:
             )
     picture.update_xaxes(title_text=escape(panel.x), type=_scale(panel.x_scale), **at)
     picture.update_yaxes(title_text=escape(panel.y), type=_scale(panel.y_scale), **at)
+    if panel.square:
+        axis = next(picture.select_xaxes(**at)).plotly_name.replace("axis", "")
+        picture.update_yaxes(scaleanchor=axis, scaleratio=1, **at)
     if any(isinstance(mark, Heat) for mark in panel.marks):
         picture.update_xaxes(type="category", tickangle=0, **at)
         picture.update_yaxes(type="category", autorange="reversed", **at)
@@ -86,6 +89,8 @@ def _traces(mark: Mark) -> list[Any]:
             return [_bars(mark)]
         case Heat():
             return [_heat(mark)]
+        case Points():
+            return [_points(mark)]
         case _:
             return []
 
@@ -115,6 +120,28 @@ def _line(mark: Line) -> list[Any]:
         showlegend=bool(mark.label),
     )
     return [*traces, line]
+
+
+SHAPES = {"dot": ("circle", 5), "square": ("square", 9), "star": ("star", 12), "cross": ("x", 9)}
+
+
+def _points(mark: Points) -> Any:
+    shape, size = SHAPES[mark.shape]
+    return go.Scatter(
+        x=list(mark.x),
+        y=list(mark.y),
+        name=escape(mark.label),
+        mode="markers+text" if mark.names else "markers",
+        text=[escape(name) for name in mark.names] if mark.names else None,
+        textposition="top right",
+        marker={
+            "symbol": shape,
+            "size": size * mark.size,
+            "color": PALETTE[mark.colour % len(PALETTE)],
+            "opacity": 0.3 if mark.faint else 1.0,
+        },
+        showlegend=bool(mark.label),
+    )
 
 
 def _bars(mark: Bars) -> Any:

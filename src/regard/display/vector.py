@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
-from regard.display.figure import PALETTE, Bars, Figure, Heat, Line, Panel, Rule, Span
+from regard.display.figure import PALETTE, Bars, Figure, Heat, Line, Panel, Points, Rule, Span
 
 STYLE: Any = {
     "font.size": 8,
@@ -65,6 +65,11 @@ def _size(panel: Panel) -> tuple[float, float]:
         bars = [mark for mark in panel.marks if isinstance(mark, Bars)]
         count = sum(len(mark.x) for mark in bars)
         return max(3.4, 0.14 * count + 1.0), 2.6
+    if not heat.numbers:  # colours alone need less room than numbers
+        return (
+            min(4.5, max(2.6, 0.14 * len(heat.columns) + 1.3)),
+            min(4.2, max(2.6, 0.13 * len(heat.rows) + 0.9)),
+        )
     return max(2.6, 0.36 * len(heat.columns) + 1.3), max(2.4, 0.3 * len(heat.rows) + 1.0)
 
 
@@ -84,6 +89,8 @@ def _panel(panel: Panel, ax: Axes) -> None:
                 _bars(mark, ax, bars.index(mark), len(bars))
             case Heat():
                 _heat(mark, ax)
+            case Points():
+                _points(mark, ax)
             case Rule():
                 _rule(mark, ax)
             case Span():
@@ -109,7 +116,9 @@ def _panel(panel: Panel, ax: Axes) -> None:
         ax.set_xticks(sorted(places))
     elif places and all(x == int(x) for x in places):
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    if any(isinstance(m, Line | Bars) and m.label for m in panel.marks):
+    if panel.square:
+        ax.set_aspect("equal", adjustable="datalim")
+    if any(isinstance(m, Line | Bars | Points) and m.label for m in panel.marks):
         ax.legend()
 
 
@@ -158,10 +167,41 @@ def _bars(mark: Bars, ax: Axes, index: int, count: int) -> None:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
+SHAPES = {"dot": ("o", 3.0), "square": ("s", 5.0), "star": ("*", 8.0), "cross": ("X", 6.0)}
+
+
+def _points(mark: Points, ax: Axes) -> None:
+    colour = PALETTE[mark.colour % len(PALETTE)]
+    shape, size = SHAPES[mark.shape]
+    ax.plot(
+        mark.x,
+        mark.y,
+        ls="none",
+        marker=shape,
+        markersize=size * mark.size,
+        color=colour,
+        alpha=0.25 if mark.faint else 1.0,
+        markeredgewidth=0 if mark.faint else 0.5,
+        markeredgecolor="white",
+        label=mark.label or None,
+    )
+    for x, y, name in zip(mark.x, mark.y, mark.names or (), strict=False):
+        ax.annotate(name, (x, y), (3, 3), textcoords="offset points", fontsize=6, color=colour)
+
+
 def _heat(mark: Heat, ax: Axes) -> None:
     values = np.array(mark.values, dtype=float)
     image = ax.imshow(values, cmap="cividis", vmin=mark.low, vmax=mark.high, aspect="auto")
-    ax.set_xticks(range(len(mark.columns)), mark.columns)
+    if not mark.numbers:
+        ax.tick_params(labelsize=6)
+    slanted = max((len(name) for name in mark.columns), default=0) > 3
+    ax.set_xticks(
+        range(len(mark.columns)),
+        mark.columns,
+        rotation=50 if slanted else 0,
+        ha="right" if slanted else "center",
+        rotation_mode="anchor" if slanted else "default",
+    )
     ax.set_yticks(range(len(mark.rows)), mark.rows)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)

@@ -44,11 +44,11 @@ class Place(nn.Identity):
 
 
 class Places(nn.Module):
-    """The places of one attention: what is asked, what answers, and what comes of it."""
+    """The places of one attention: what asks, what answers, and what is mixed to the context."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.queries, self.keys, self.context = Place(), Place(), Place()
+        self.queries, self.keys, self.values = Place(), Place(), Place()
 
 
 attentions: Registry[type[Attention]] = Registry("attention")
@@ -98,7 +98,7 @@ class Attention(nn.Module, ABC):
 
     def remember(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values, which are the same at every decoder step."""
-        return self.at.keys(self.keys(memory)), self.values(memory)
+        return self.at.keys(self.keys(memory)), self.at.values(self.values(memory))
 
     def forward(
         self, states: Tensor, keys: Tensor, values: Tensor, mask: Tensor
@@ -110,7 +110,7 @@ class Attention(nn.Module, ABC):
         queries = self.at.queries(self.queries(states))
         scores = self.scores(queries, keys)
         weights = masked_softmax(scores, mask[:, None, None, :])
-        context = self.at.context(self.merge(weights @ values))
+        context = self.merge(weights @ values)
         return context, Site(queries, keys, scores, weights, self.scorer, self.vector)
 
     def merge(self, heads: Tensor) -> Tensor:

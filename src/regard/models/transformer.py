@@ -56,7 +56,8 @@ class Heads(nn.Module):
 
     def remember(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values of what is looked at, each (batch, head, time, hidden / heads)."""
-        return self.at.keys(self.split(self.key(x))), self.split(self.value(x))
+        keys, values = self.split(self.key(x)), self.split(self.value(x))
+        return self.at.keys(keys), self.at.values(values)
 
     def forward(
         self, x: Tensor, keys: Tensor, values: Tensor, allowed: Tensor
@@ -66,7 +67,7 @@ class Heads(nn.Module):
         queries = self.at.queries(queries * queries.shape[-1] ** -0.5)
         site = attend(queries, keys, allowed)
         context = self.merge((site.weights @ values).transpose(1, 2).flatten(2))
-        return self.at.context(context), site
+        return context, site
 
 
 class Block(nn.Module):

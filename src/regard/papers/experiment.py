@@ -35,6 +35,10 @@ class Experiment(ABC):
     title: ClassVar[str]
     about: ClassVar[str]
     claims: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = ()  # data that a user can name with --data NAME=FILE
+
+    def __init__(self, data: Mapping[str, str] | None = None):
+        self.data = {name: file for name, file in (data or {}).items() if name in self.wants}
 
     @abstractmethod
     def plan(self, scale: Scale) -> Plan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 from regard.display import Figure, Table
 from regard.errors import RegardError, unknown
 from regard.papers.claims import ledger
-from regard.papers.experiment import Plan, Scale, experiments
+from regard.papers.experiment import Experiment, Plan, Scale, experiments
 from regard.runs import Monitor, Run, run_all, runs_folder
 from regard.runs.files import read_json, write_json, write_whole
 from regard.runs.provenance import provenance
@@ -105,15 +105,19 @@ def reproduce(
     jobs: int | None = None,
     monitor: Monitor | None = None,
     say: Callable[[str], None] = lambda text: None,
+    data: Mapping[str, str] | None = None,
 ) -> list[Result]:
     """All experiments of a paper, or one. What is on disk already is not done again.
+
+    `data` names files for experiments that want some, such as a corpus: {"english-french": path}.
 
     All runs are trained first, side by side, so that no core waits; then each experiment is
     measured and written down.
     """
     names = names_of(target)
     results = results or results_folder()
-    plans = {name: experiments[name]().plan(scale) for name in names}
+    made = _made(names, data or {})
+    plans = {name: made[name].plan(scale) for name in names}
     todo = [name for name in names if _kept(results, name, scale, plans[name]) is None]
     configs = [c for name in todo for group in plans[name].values() for c in group]
     try:
@@ -133,16 +137,29 @@ def reproduce(
             condition: [trained[config.name] for config in configs]
             for condition, configs in plans[name].items()
         }
-        _measure(name, scale, plans[name], conditions, results)
+        _measure(name, made[name], scale, plans[name], conditions, results)
     if faults:
         raise RegardError(*faults)
     return [result for name in names if (result := load(results, name, scale))]
 
 
+def _made(names: Sequence[str], data: Mapping[str, str]) -> dict[str, Experiment]:
+    """The experiments, told which data there is; a name that none of them wants is a fault."""
+    wanted = sorted({want for name in names for want in experiments[name].wants})
+    faults = [unknown("data", name, wanted) for name in data if name not in wanted]
+    if faults:
+        raise RegardError(*faults)
+    return {name: experiments[name](data) for name in names}
+
+
 def _measure(
-    name: str, scale: Scale, plan: Plan, conditions: dict[str, list[Run]], results: Path
+    name: str,
+    experiment: Experiment,
+    scale: Scale,
+    plan: Plan,
+    conditions: dict[str, list[Run]],
+    results: Path,
 ) -> None:
-    experiment = experiments[name]()
     findings = experiment.measure(conditions, scale)
     rows = [claim.row(scale, findings.measures[claim.id]) for claim in experiment.rows()]
     result = Result(

@@ -134,7 +134,8 @@ def _site(given: dict[str, Array], scorer: str) -> SiteInfo | None:
     queries, keys = f"{SITE}.queries", f"{SITE}.keys"
     if scorer == "none" or not {"encoder.states", "decoder.states"} <= set(given):
         return None
-    if not any(f"{SITE}.{part}" in given for part in PARTS):
+    plain = not any(f"{SITE}.{part}" in given for part in PARTS)
+    if plain:
         encoder, decoder = given["encoder.states"], given["decoder.states"]
         if encoder.ndim != 3 or decoder.ndim != 3 or encoder.shape[2] != decoder.shape[2]:
             return None
@@ -148,7 +149,7 @@ def _site(given: dict[str, Array], scorer: str) -> SiteInfo | None:
         given[keys] = np.repeat(given[keys][:, None], heads, axis=1)
     if f"{SITE}.vector" in given and given[f"{SITE}.vector"].ndim == 1:
         given[f"{SITE}.vector"] = given[f"{SITE}.vector"][None]
-    return SiteInfo(scorer, heads)
+    return SiteInfo(scorer, heads, plain=plain)
 
 
 def _derive(given: dict[str, Array], site: SiteInfo) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,7 +44,7 @@ def record_model(
     with evaluating(model) as device:
         start = next(batches())[:1].to(device)
         output = _output(model, start, inputs, gates)[1]
-        sites = {name: _site(name, site) for name, site in output.sites.items()}
+        sites = {name: _info(name, site, output) for name, site in output.sites.items()}
         fixed, parts = readout_of(model)
         for name, site in output.sites.items():
             if site.vector is not None:
@@ -106,6 +107,13 @@ def _site(name: str, site: Site) -> SiteInfo:
     if name.endswith(".self"):
         return SiteInfo(site.scorer, heads, "decoder", "decoder")
     return SiteInfo(site.scorer, heads)
+
+
+def _info(name: str, site: Site, output: Output) -> SiteInfo:
+    """Whether queries and keys are the states themselves shows in the memory they share."""
+    pairs = ((site.queries, output.decoder_states), (site.keys, output.encoder_states))
+    plain = all(a.data_ptr() == b.data_ptr() and a.shape[2:] == b.shape[1:] for a, b in pairs)
+    return replace(_site(name, site), plain=plain)
 
 
 def _site_arrays(name: str, site: Site, masks: dict[str, Tensor]) -> dict[str, Tensor]:

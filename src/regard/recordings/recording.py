@@ -52,6 +52,7 @@ class SiteInfo:
     heads: int = 1
     asks: str = "decoder"
     answers: str = "encoder"
+    plain: bool = False  # queries and keys are the states themselves
 
     @property
     def bilinear(self) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
+from functools import lru_cache
+from hashlib import file_digest, sha256
+from pathlib import Path
 from typing import Any
 
 from regard.config import Config, faults_in, validated
@@ -61,8 +63,15 @@ class RunConfig:
     @property
     def name(self) -> str:
         """The folder's name: readable in front, the hash of everything behind."""
-        content = json.dumps([NUMERICS, self.to_json()], sort_keys=True)
+        content = json.dumps([NUMERICS, self.to_json(), self.data()], sort_keys=True)
         return f"{self.task_name}-s{self.seed}-{sha256(content.encode()).hexdigest()[:12]}"
+
+    def data(self) -> dict[str, str]:
+        """The hash of every file that the task reads: other content makes another run."""
+        return {
+            str(number): content_hash(path)
+            for number, path in enumerate(tasks[self.task_name].files(self.task))
+        }
 
     def make_task(self) -> Task:
         """The task, ready to draw from."""
@@ -75,6 +84,20 @@ class RunConfig:
         kind: Any = models[self.model_kind][1]
         built: Seq2Seq = kind(self.model, *sizes)
         return built
+
+
+def content_hash(path: Path) -> str:
+    """The hash of a file's content; a file that is not there is the task's to report."""
+    if not path.is_file():
+        return "missing"
+    about = path.stat()
+    return _content_hash(path, about.st_mtime_ns, about.st_size)
+
+
+@lru_cache(maxsize=32)
+def _content_hash(path: Path, _changed: int, _size: int) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def assemble(

@@ -177,7 +177,8 @@ def execute(
         if run.done:  # somebody finished it while we waited for nothing
             return run
         if not (folder / "provenance.json").is_file():
-            write_json(folder / "provenance.json", provenance(preset=preset))
+            about = provenance(preset=preset)
+            write_json(folder / "provenance.json", {**about, "data": config.data()})
         write_json(folder / "config.json", config.to_json())
         _train(run, watch)
     return run

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.errors import RegardError
 from regard.tasks.vocabulary import PAD, SOS
 
 
@@ -108,3 +109,32 @@ def reverse(rows: Tensor, lengths: Tensor) -> Tensor:
     if rows.dim() == 3:
         return rows.gather(1, backwards[:, :, None].expand_as(rows))
     return rows.gather(1, backwards)
+
+
+def turned(batch: Batch) -> Batch:
+    """The batch with each source backwards, `<EOS>` still at its end; alignments follow."""
+    words = batch.source_lengths - 1  # (batch,)
+    source, aligned = reverse(batch.source, words), batch.alignment
+    if aligned is not None:
+        last = words[:, None]
+        moves = (aligned >= 0) & (aligned < last)  # neither <EOS> nor "nowhere" has moved
+        aligned = torch.where(moves, last - 1 - aligned, aligned)
+    return replace(batch, source=source, alignment=aligned)
+
+
+def mean_offset(batch: Batch) -> Tensor:
+    """How far ahead in the source, on average over rows, the word for each decoder step lies.
+
+    alignment (batch, target) -> (target,): the mean of alignment − target position over the rows
+    that have a word and an alignment at this step; 0 where no row has. This is the theory line of
+    aitken2021, Fig. 5b: attention that knows only positions can do no better than to follow it.
+    """
+    if batch.alignment is None:
+        raise RegardError(
+            "This batch does not say which source word each target word comes from, so it has no"
+            " mean offset. Use a task that fills in the alignment, such as escan."
+        )
+    steps = torch.arange(batch.target.shape[1], device=batch.target.device)
+    counted = batch.target_mask & (batch.alignment >= 0)
+    offsets = (batch.alignment - steps).masked_fill(~counted, 0)
+    return offsets.sum(dim=0) / counted.sum(dim=0).clamp(min=1)

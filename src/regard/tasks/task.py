@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar, Literal
 from zlib import crc32
 
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from regard.config import Config
 from regard.registry import Registry
-from regard.tasks.batch import Batch, reverse
+from regard.tasks.batch import Batch, turned
 from regard.tasks.vocabulary import EOS, Vocabulary
 
 
@@ -34,8 +35,8 @@ class TaskConfig(Config):
 class Task(ABC):
     """A source language, a target language, and pairs of them to learn and to test on.
 
-    A newcomer writes one file: a `Config`, both vocabularies, and `draw` (for a task that makes
-    its data) or `train_batch` and `split` (for one that reads it).
+    A newcomer writes one file: a `Config`, both vocabularies, and `draw`. A task that has a fixed
+    set of examples extends `CorpusTask` and gives its rows instead.
     """
 
     Config: ClassVar[type[TaskConfig]] = TaskConfig
@@ -45,6 +46,11 @@ class Task(ABC):
 
     def __init__(self, config: TaskConfig):
         self.config = config
+
+    @classmethod
+    def files(cls, config: TaskConfig) -> tuple[Path, ...]:
+        """The files whose content, besides `config`, determines the task; most tasks have none."""
+        return ()
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, size: int) -> Batch:
@@ -56,11 +62,7 @@ class Task(ABC):
         Because no state is carried from batch to batch, a run that was killed goes on with
         exactly the batches that it would have seen.
         """
-        batch = self._oriented(self.draw(np.random.default_rng([seed, update]), size))
-        if self.config.padding == "read":
-            width = torch.full_like(batch.source_lengths, batch.source.shape[1])
-            batch = replace(batch, source_lengths=width)
-        return batch
+        return self._to_train_on(self.draw(np.random.default_rng([seed, update]), size))
 
     def split(self, name: str) -> Batch:
         """A held-out set: the same for every seed of every model."""
@@ -79,11 +81,16 @@ class Task(ABC):
         width = max(predictions.shape[1], batch.target.shape[1])
         return (trimmed(predictions, width) == trimmed(batch.target, width)).all(dim=1)
 
-    def _oriented(self, batch: Batch) -> Batch:
-        if not self.config.reverse_source:
+    def _to_train_on(self, batch: Batch) -> Batch:
+        """`batch` as training gets it: turned, and with padding to be read, where asked."""
+        batch = self._oriented(batch)
+        if self.config.padding == "masked":
             return batch
-        words = batch.source_lengths - 1  # <EOS> stays at the end
-        return replace(batch, source=reverse(batch.source, words))
+        width = torch.full_like(batch.source_lengths, batch.source.shape[1])
+        return replace(batch, source_lengths=width)
+
+    def _oriented(self, batch: Batch) -> Batch:
+        return turned(batch) if self.config.reverse_source else batch
 
 
 def trimmed(words: Tensor, width: int) -> Tensor:

@@ -10,6 +10,7 @@ from regard.errors import RegardError
 
 PAD, SOS, EOS = 0, 1, 2
 SPECIAL = ("<PAD>", "<SOS>", "<EOS>")
+SHOWN = 50  # words in a message
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,8 @@ class Vocabulary:
         words = list(words)
         strange = sorted({word for word in words if word not in self.numbers})
         if strange:
-            raise RegardError(
-                f"The words {strange} are not in the vocabulary. Known: {' '.join(self.words)}."
-            )
+            known = " ".join(self.words[:SHOWN]) + (" and more" if len(self) > SHOWN else "")
+            raise RegardError(f"The words {strange} are not in the vocabulary. Known: {known}.")
         return [self.numbers[word] for word in words]
 
     def decode(self, numbers: Sequence[int]) -> list[str]:

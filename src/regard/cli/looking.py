@@ -1,0 +1,173 @@
+"""Commands that look inside: record, inspect."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from regard.cli.console import err, interruptible, out, parse, print_json
+from regard.display import Table
+from regard.errors import RegardError, unknown
+from regard.instruments import Result, instruments
+from regard.recordings import Recording, load_recording, record
+from regard.runs import Run
+
+
+def record_command(
+    run: Path,
+    n: int,
+    to: Path | None,
+    inputs: str,
+    gates: bool,
+    split: str | None,
+    checkpoint: str,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """`regard record`."""
+    if inputs not in ("own", "teacher"):
+        raise RegardError(unknown("kind of inputs", inputs, ("own", "teacher")))
+    to = to or run / f"recording-{n}.safetensors"
+    if to.is_dir():
+        raise RegardError(f"{to} is a folder. Give --out a file.")
+    with interruptible(), sample_bar("recording") as watch:
+        made = record(
+            Run.open(run),
+            n=n,
+            out=to,
+            inputs=inputs,  # type: ignore[arg-type]
+            gates=gates,
+            split=split,
+            checkpoint=int(checkpoint) if checkpoint.isdigit() else checkpoint,
+            seed=seed,
+            watch=watch,
+        )
+    rows = tuple((name, " ".join(made.axes(name)), made.shape(name)) for name in made.names())
+    if as_json:
+        arrays = {name: {"axes": axes.split(), "shape": shape} for name, axes, shape in rows}
+        print_json({"recording": str(to), "samples": len(made), "arrays": arrays})
+        return
+    out.print(Table(f"{len(made)} samples", ("array", "axes", "shape"), rows).rich())
+    out.print(str(to), markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def sample_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar over samples on a terminal, nothing elsewhere."""
+    if not err.is_terminal:
+        yield None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=err, transient=True) as progress:
+        row = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(row, completed=done, total=total)
+
+
+def inspect_command(
+    target: Path,
+    words: list[str],
+    others: list[Path],
+    n: int,
+    top: int | None,
+    to: Path | None,
+    as_json: bool,
+) -> None:
+    """`regard inspect`."""
+    names = [word for word in words if "=" not in word]
+    values, faults = parse([word for word in words if "=" in word])
+    if top is not None:
+        values.setdefault("top", str(top))
+    faults += [
+        unknown("instrument", name, instruments) for name in names if name not in instruments
+    ]
+    if not names:
+        faults.append(f"Name an instrument: {', '.join(instruments)}.")
+    known = [name for name in names if name in instruments]
+    options, wrong = _options(known, values)
+    if faults or wrong:
+        raise RegardError(*faults, *wrong)
+    places = [target, *others]
+    with interruptible():
+        results = {name: _measure(name, places, n, options[name]) for name in known}
+    if to is not None:
+        for result in results.values():
+            result.save(to)
+    if as_json:
+        plain = {name: result.to_json() for name, result in results.items()}
+        print_json(plain[names[0]] if len(plain) == 1 else plain)
+        return
+    for result in results.values():
+        out.print(result.table().rich())
+    if to is not None:
+        out.print(f"Tables and figures: {to}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _measure(name: str, places: list[Path], n: int, options: dict[str, Any]) -> Result[Any]:
+    """Instruments of recordings get recordings, made if need be; the others get runs."""
+    instrument = instruments[name]
+    if next(iter(inspect.signature(instrument).parameters)) == "runs":
+        return instrument([_run(name, place) for place in places], **{"n": n, **options})
+    return instrument([_recording(place, n) for place in places], **options)
+
+
+def _run(name: str, place: Path) -> Run:
+    if place.is_file():
+        raise RegardError(
+            f"{place} is a recording, but '{name}' runs the model anew. Give the run's folder."
+        )
+    return Run.open(place)
+
+
+def _recording(place: Path, n: int) -> Recording:
+    if place.is_file():
+        return load_recording(place)
+    if not place.exists():
+        raise RegardError(
+            f"There is no run or recording {place}. `regard ls runs` lists the runs there are."
+        )
+    with sample_bar("recording") as watch:
+        return record(Run.open(place), n=n, watch=watch)
+
+
+def _options(
+    names: list[str], values: dict[str, str]
+) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """The settings of each instrument, as its signature wants them, and what is wrong with them."""
+    options: dict[str, dict[str, Any]] = {name: {} for name in names}
+    faults = []
+    every: set[str] = set()
+    for name in names:
+        hints = get_type_hints(instruments[name])
+        keys = list(inspect.signature(instruments[name]).parameters)[1:]
+        every |= set(keys)
+        for key in keys:
+            if key not in values:
+                continue
+            try:
+                options[name][key] = TypeAdapter(hints[key]).validate_python(values[key])
+            except ValidationError as error:
+                reason = error.errors()[0]["msg"]
+                faults.append(f"{key}={values[key]!r} does not fit {name}: {reason.lower()}.")
+    if names:
+        faults += [unknown("setting", key, sorted(every)) for key in values if key not in every]
+    return options, faults
+
+
+def instruments_table() -> Table:
+    """What `regard ls instruments` shows."""
+    rows = tuple(
+        (name, (f.__doc__ or "").strip().splitlines()[0], _settings(f))
+        for name, f in sorted(instruments.items())
+    )
+    return Table("Instruments", ("name", "what it measures", "settings"), rows)
+
+
+def _settings(function: Callable[..., Any]) -> str:
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    return " ".join(f"{p.name}={p.default}" for p in parameters)

@@ -1,0 +1,270 @@
+"""`breakdown`: which of the nine terms make the alignment (aitken2021, eq. 3 and Fig. 5a)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.display import Bars, Figure, Line, Panel, Table
+from regard.errors import RegardError
+from regard.instruments.decomposition import Components, Decomposition, as_tensor, head_of
+from regard.instruments.instrument import Measured, Result, Sources, each, instruments, numbers
+from regard.instruments.terms import TERMS, nine_terms, substituted_terms
+from regard.recordings.storage import Array
+
+COMMON = 30  # words per side whose pairs are told apart
+
+
+@dataclass(frozen=True)
+class Shares(Measured):
+    """The terms of one recording's alignments at the top positions.
+
+    A share is |term| / Σ|terms|, a signed one term / Σ|terms|, at one decoder step and one source
+    position; they are averaged over positions, steps, samples and heads.
+    """
+
+    absolute: Array  # (term,)
+    signed: Array  # (term,)
+    by_step: Array  # (term, target), absolute
+    by_head: Array  # (head, term), absolute
+    by_pair: dict[tuple[str, str], Array]  # (decoder word, encoder word) -> (term + 1,): count last
+    by_sample: Array | None  # (sample, term), absolute
+    site: str
+    exact: bool  # the score is bilinear, so that the terms add up to it
+
+    def values(self) -> dict[str, float]:
+        """The nine absolute shares, and how much of the alignment the largest three explain."""
+        return dict(zip(TERMS, map(float, self.absolute), strict=True))
+
+
+class Totals:
+    """Sums of shares over everything seen so far; those of other pieces add up."""
+
+    def __init__(self, target: int, heads: int, common: tuple[Array, Array]):
+        self.absolute = np.zeros((heads, len(TERMS), target))
+        self.signed = np.zeros((heads, len(TERMS), target))
+        self.counts = np.zeros((heads, target))
+        self.common = common  # word number -> place among the common ones, or -1
+        pairs = (common[0].max() + 1) * (common[1].max() + 1)
+        self.pairs = np.zeros((len(TERMS) + 1, int(pairs)))
+        self.samples: list[Array] = []
+
+    def merge(self, other: Totals) -> Totals:
+        """The totals of both, in place."""
+        for name in ("absolute", "signed", "counts", "pairs"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.samples += other.samples
+        return self
+
+    def update(
+        self, head: int, terms: Tensor, there: Tensor, words: tuple[Tensor, Tensor], keep: bool
+    ) -> None:
+        """terms (9, sample, target, k), there (sample, target, k), words at the same places."""
+        size = terms.abs().sum(dim=0)
+        there = there & (size > 0)
+        weight = there / size.clamp(min=torch.finfo(size.dtype).tiny)
+        absolute = terms.abs().mul_(weight)
+        signed = terms * weight
+        self.absolute[head, :, : terms.shape[2]] += absolute.sum(dim=(1, 3)).double().numpy()
+        self.signed[head, :, : terms.shape[2]] += signed.sum(dim=(1, 3)).double().numpy()
+        self.counts[head, : terms.shape[2]] += there.sum(dim=(0, 2)).double().numpy()
+        self._pairs(absolute, there, words)
+        if keep:
+            each = there.sum(dim=(1, 2)).clamp(min=1)
+            self.samples.append((absolute.sum(dim=(2, 3)) / each).t().numpy())
+
+    def _pairs(self, absolute: Tensor, there: Tensor, words: tuple[Tensor, Tensor]) -> None:
+        ours, theirs = (torch.from_numpy(c)[w] for c, w in zip(self.common, words, strict=True))
+        width = int(self.common[1].max()) + 1
+        kept = there & (ours >= 0) & (theirs >= 0)
+        index = (ours * width + theirs)[kept]
+        bins = self.pairs.shape[1]
+        for number, term in enumerate(absolute):
+            self.pairs[number] += torch.bincount(index, term[kept].double(), bins).numpy()
+        self.pairs[-1] += torch.bincount(index, minlength=bins).double().numpy()
+
+
+@dataclass(frozen=True)
+class Breakdown(Result[Shares]):
+    """The nine shares over seeds."""
+
+    top: int = 5
+    name = "breakdown"
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The nine absolute shares, means over seeds; they add up to 1."""
+        return {name: value.mean for name, value in self.estimates().items()}
+
+    @property
+    def signed(self) -> dict[str, float]:
+        """The nine signed shares, means over seeds."""
+        mean = np.mean([seed.signed for seed in self.seeds], axis=0)
+        return dict(zip(TERMS, map(float, mean), strict=True))
+
+    def table(self) -> Table:
+        """Absolute and signed share of each term."""
+        rows = tuple((name, value, self.signed[name]) for name, value in self.estimates().items())
+        title = f"Breakdown of the alignment, top {self.top}, {self.n} seed{'s' * (self.n > 1)}"
+        return Table(title, ("term (decoder-encoder)", "share", "signed"), rows)
+
+    def pairs(self, least: int = 20) -> Table:
+        """Word pairs by how often they are among the top positions, with their shares."""
+        found = sorted(self.first.by_pair.items(), key=lambda item: -item[1][-1])
+        rows = tuple(
+            (f"{ours} ← {theirs}", int(values[-1]), *(float(v) for v in values[:-1]))
+            for (ours, theirs), values in found
+            if values[-1] >= least
+        )
+        return Table("Shares by word pair, first seed", ("pair", "count", *TERMS), rows)
+
+    def figure(self) -> Figure:
+        """The nine shares as bars, and the three groups of Fig. 5a over decoder steps."""
+        found = self.estimates()
+        bars = Bars(
+            "",
+            tuple(found),
+            tuple(e.mean for e in found.values()),
+            tuple(e.low for e in found.values()),
+            tuple(e.high for e in found.values()),
+        )
+        by_step = np.mean([seed.by_step for seed in self.seeds], axis=0)  # (term, target)
+        steps = numbers(range(1, by_step.shape[1] + 1))
+        groups = (
+            ("μ·μ", by_step[0]),
+            ("μ·χ + μ·Δ", by_step[1] + by_step[2]),
+            ("other six", by_step[3:].sum(axis=0)),
+        )
+        lines = tuple(
+            Line(label, steps, numbers(values), colour=number, points=True)
+            for number, (label, values) in enumerate(groups)
+        )
+        how = "" if self.first.exact else " The score is not bilinear: terms by substitution."
+        return Figure(
+            "breakdown",
+            f"Shares of the nine terms at the top {self.top} source positions, {self.n} seeds."
+            f" Whiskers are 95 % intervals.{how}",
+            (
+                Panel("Nine terms", "decoder part - encoder part", "share", (bars,), (0, 1)),
+                Panel("Over the output", "decoder step", "share", lines, (0, 1)),
+            ),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """`shares` and `signed` by term, and the same over steps and heads."""
+        by_step = np.mean([seed.by_step for seed in self.seeds], axis=0)
+        by_head = np.mean([seed.by_head for seed in self.seeds], axis=0)
+        return {
+            **super().to_json(),
+            "top": self.top,
+            "site": self.first.site,
+            "exact": self.first.exact,
+            "shares": self.shares,
+            "signed": self.signed,
+            "by_step": dict(zip(TERMS, by_step.tolist(), strict=True)),
+            "by_head": [dict(zip(TERMS, head, strict=True)) for head in by_head.tolist()],
+        }
+
+
+@instruments.register("breakdown")
+def breakdown(
+    sources: Sources, top: int = 5, site: str | None = None, per_sample: bool = False
+) -> Breakdown:
+    """Shares of the nine terms of the alignment, over the `top` source positions of each step.
+
+    aitken2021, eq. 3 and Fig. 5a: for each sample and decoder step, the `top` encoder positions
+    with the largest score; share = |term| / Σ|nine terms|, averaged. Where the score is not
+    bilinear, terms are found by substitution (`terms.substituted_terms`). `per_sample` keeps the
+    shares of every sample, which takes memory for each.
+    """
+    if top < 1:
+        raise RegardError(f"top={top} does not fit: look at 1 position or more.")
+    seeds = each(sources, lambda source: _measure(source, top, site, per_sample))
+    return Breakdown(seeds, top)
+
+
+def _measure(source: Decomposition, top: int, site: str | None, per_sample: bool) -> Shares:
+    recording, parts = source.recording, source.site(site)
+    info, name = parts.info, parts.name
+    ask, answer = info.asks, info.answers
+    target = recording.shape(f"{ask}.words")[1]
+    common = (_common(parts.queries[0]), _common(parts.keys[0]))
+    totals = Totals(target, info.heads, common)
+    vector = None if info.bilinear else torch.from_numpy(recording[f"{name}.vector"])
+    where = (
+        (f"{ask}.states", f"{answer}.states") if info.plain else (f"{name}.queries", f"{name}.keys")
+    )
+    arrays = {*where, f"{ask}.words", f"{answer}.words", f"{ask}.mask", f"{answer}.mask"}
+    if not info.bilinear:
+        arrays.add(f"{name}.scores")
+    for chunk in recording.chunks(sorted(arrays), source.rows):
+        words = as_tensor(chunk[f"{ask}.words"]).long(), as_tensor(chunk[f"{answer}.words"]).long()
+        masks = as_tensor(chunk[f"{ask}.mask"]), as_tensor(chunk[f"{answer}.mask"])
+        for head in range(info.heads):
+            queries, keys = (as_tensor(head_of(chunk[n], head, info.heads)) for n in where)
+            if vector is None:
+                scores = queries @ keys.transpose(1, 2)
+            else:
+                scores = as_tensor(head_of(chunk[f"{name}.scores"], head, info.heads))
+            values, index = scores.masked_fill(~masks[1][:, None, :], -torch.inf).topk(
+                min(top, scores.shape[2]), dim=2
+            )
+            both = (parts.queries[head], parts.keys[head])
+            if vector is None:
+                terms = nine_terms(queries, keys, *words, *both, scores, index)
+            else:
+                terms = substituted_terms(queries, keys, *words, *both, vector[head], index)
+            there = (values > -torch.inf) & masks[0][:, :, None]
+            places = (
+                words[0][:, :, None].expand_as(index),
+                words[1][:, None, :].expand(-1, index.shape[1], -1).gather(2, index),
+            )
+            totals.update(head, terms, there, places, per_sample)
+    return _shares(totals, source, name, info.bilinear, (ask, answer))
+
+
+def _common(components: Components) -> Array:
+    """Each word's place among the most frequent ones, -1 for the others."""
+    counts = components.counts.sum(axis=1)
+    places = np.full(len(counts), -1, dtype=np.int64)
+    order = np.argsort(-counts, kind="stable")[:COMMON]
+    order = order[counts[order] > 0]
+    places[order] = np.arange(len(order))
+    return places
+
+
+def _shares(
+    totals: Totals, source: Decomposition, site: str, exact: bool, sides: tuple[str, str]
+) -> Shares:
+    count = max(1.0, totals.counts.sum())
+    per_step = np.maximum(totals.counts.sum(axis=0), 1)
+    heads = np.maximum(totals.counts.sum(axis=1), 1)[:, None]
+    names = [
+        {
+            int(place): source.recording.words(side)[number]
+            for number, place in enumerate(common)
+            if place >= 0
+        }
+        for side, common in zip(sides, totals.common, strict=True)
+    ]
+    width = int(totals.common[1].max()) + 1
+    pairs = {
+        (names[0][int(i) // width], names[1][int(i) % width]): np.append(
+            totals.pairs[:-1, i] / totals.pairs[-1, i], totals.pairs[-1, i]
+        )
+        for i in np.flatnonzero(totals.pairs[-1])
+    }
+    return Shares(
+        totals.absolute.sum(axis=(0, 2)) / count,
+        totals.signed.sum(axis=(0, 2)) / count,
+        totals.absolute.sum(axis=0) / per_step,
+        totals.absolute.sum(axis=2) / heads,
+        pairs,
+        np.concatenate(totals.samples) if totals.samples else None,
+        site,
+        exact,
+    )

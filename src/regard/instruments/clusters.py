@@ -1,0 +1,143 @@
+"""`clusters`: do the states of one word remember the word before it (aitken2021, Fig. 6a)?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.metrics import silhouette_score
+
+from regard.display import Figure, Panel, Points
+from regard.errors import RegardError
+from regard.instruments.decomposition import Decomposition
+from regard.instruments.geometry import Axes
+from regard.instruments.instrument import Measured, Result, Sources, each, instruments, numbers
+from regard.recordings.storage import Array
+from regard.tasks.vocabulary import SPECIAL
+
+SHOWN = 150  # points per group in the figure
+
+
+@dataclass(frozen=True)
+class Groups(Measured):
+    """χ + Δ of one word's states, by the word before it."""
+
+    word: str
+    before: tuple[str, ...]  # the groups
+    states: Array  # (state, features)
+    group: Array  # (state,)
+    others: dict[str, Array]  # the words before: their own χ, (features,)
+
+    @property
+    def silhouette(self) -> float:
+        """−1..1: how much nearer a state is to its own group than to the next; 0: no groups."""
+        if len(self.before) < 2 or np.allclose(self.states, self.states[0]):
+            return 0.0
+        return float(silhouette_score(self.states, self.group))
+
+    @property
+    def between(self) -> float:
+        """The share of the variance that lies between the groups."""
+        total = float(((self.states - self.states.mean(axis=0)) ** 2).sum())
+        means = np.stack(
+            [self.states[self.group == g].mean(axis=0) for g in range(len(self.before))]
+        )
+        within = float(((self.states - means[self.group]) ** 2).sum())
+        return 1 - within / max(total, 1e-300)
+
+    def values(self) -> dict[str, float]:
+        """The silhouette, the variance between groups, and how many groups there are."""
+        return {
+            "silhouette": self.silhouette,
+            "between": self.between,
+            "groups": float(len(self.before)),
+        }
+
+
+@dataclass(frozen=True)
+class ClustersResult(Result[Groups]):
+    """Groups of each seed; the figure shows the first."""
+
+    name = "clusters"
+
+    def figure(self) -> Figure:
+        """The word's states in their principal components, coloured by the word before."""
+        seed = self.first
+        vectors = np.concatenate([seed.states, np.array(list(seed.others.values()))])
+        axes = Axes.of(vectors)
+        marks = []
+        for colour, word in enumerate(seed.before):
+            flat = axes.project(seed.states[seed.group == colour][:SHOWN])
+            label = f"{word} {seed.word}"
+            x, y = numbers(flat[:, 0]), numbers(flat[:, 1])
+            marks.append(Points(label, x, y, colour))
+            own = axes.project(seed.others[word][None])[0]
+            marks.append(
+                Points("", (float(own[0]),), (float(own[1]),), colour, "cross", 1.4, names=(word,))
+            )
+        return Figure(
+            "clusters",
+            f"Encoder states of '{seed.word}' without their temporal component, by the word before"
+            " it (dots), and those words' own input components (crosses). Silhouette"
+            f" {self.estimates()['silhouette']}, {self.n} seeds; the first is shown.",
+            (Panel(f"'{seed.word}'", axes.label(0), axes.label(1), tuple(marks), square=True),),
+        )
+
+
+@instruments.register("clusters")
+def clusters(
+    sources: Sources, word: str = "", least: int = 10, limit: int = 2000
+) -> ClustersResult:
+    """States of one word by the word before it, with a silhouette score.
+
+    Without `word`, the one whose states vary most beyond time and word (largest E‖Δ‖²) is taken.
+    Groups of fewer than `least` states are left out; at most `limit` states are looked at.
+    """
+    return ClustersResult(each(sources, lambda source: _measure(source, word, least, limit)))
+
+
+def _measure(source: Decomposition, word: str, least: int, limit: int) -> Groups:
+    recording = source.recording
+    vocabulary = recording.vocabulary("encoder")
+    number = vocabulary.encode([word])[0] if word else _restless(source)
+    states, before = [], []
+    for chunk in recording.chunks(["encoder.states", "encoder.words", "encoder.mask"], source.rows):
+        words = chunk["encoder.words"]
+        there = (words[:, 1:] == number) & chunk["encoder.mask"][:, 1:]
+        free = chunk["encoder.states"] - source.encoder.temporal[: words.shape[1]]
+        states.append(free[:, 1:][there])
+        before.append(words[:, :-1][there])
+        if sum(map(len, before)) >= limit:
+            break
+    joined, names = np.concatenate(states)[:limit], np.concatenate(before)[:limit]
+    kinds = [int(n) for n in np.unique(names) if (names == n).sum() >= least]
+    if not kinds:
+        raise RegardError(
+            f"'{vocabulary.words[number]}' never follows one word {least} times in this recording."
+            " Record more samples, or choose another word."
+        )
+    kept = np.isin(names, kinds)
+    group = np.searchsorted(np.array(kinds), names[kept])
+    return Groups(
+        vocabulary.words[number],
+        tuple(vocabulary.words[n] for n in kinds),
+        joined[kept],
+        group,
+        {vocabulary.words[n]: source.encoder.input[n] for n in kinds},
+    )
+
+
+def _restless(source: Decomposition) -> int:
+    """The word whose states vary most beyond time and word."""
+    encoder, words = source.encoder, source.recording.words("encoder")
+    squares = np.zeros(len(words))
+    names = ["encoder.states", "encoder.words", "encoder.mask"]
+    for chunk in source.recording.chunks(names, source.rows):
+        mask = chunk["encoder.mask"]
+        delta = encoder.delta(chunk["encoder.states"], chunk["encoder.words"])
+        size = np.square(delta[mask], dtype=np.float64).sum(axis=1)
+        squares += np.bincount(chunk["encoder.words"][mask], size, len(words))
+    special = [n for n, word in enumerate(words) if word in SPECIAL]
+    mean = squares / np.maximum(encoder.counts.sum(axis=1), 1)
+    mean[special] = -1
+    return int(mean.argmax())

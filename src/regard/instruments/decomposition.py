@@ -1,0 +1,235 @@
+"""h = μ + χ + Δ: hidden states as temporal, input and delta components (aitken2021, eqs. 1-2).
+
+One pass, constant memory: only sums are kept, and sums from other batches, processes or machines
+add up to the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.errors import RegardError
+from regard.recordings import Recording, SiteInfo
+from regard.recordings.recording import SIDES
+from regard.recordings.storage import Array
+
+SMALL = 64  # vocabularies up to this size are summed by one product over words
+
+
+class Parts(NamedTuple):
+    """The three components of some states, each (sample, time, features)."""
+
+    temporal: Tensor
+    input: Tensor
+    delta: Tensor
+
+
+@dataclass(frozen=True)
+class Components:
+    """The averages of one set of states: μ_t, χ_x and how often each word stood at each step.
+
+    `temporal` (time, features), `input` (word, features), `counts` (word, time). A word that
+    never occurred has a zero input component, a step that never occurred a zero temporal one.
+    """
+
+    temporal: Array
+    input: Array
+    counts: Array
+
+    @property
+    def seen(self) -> Array:
+        """The numbers of the words that occurred."""
+        return np.flatnonzero(self.counts.sum(axis=1))
+
+    @property
+    def steps(self) -> int:
+        """How many steps occurred."""
+        return int(np.count_nonzero(self.counts.sum(axis=0)))
+
+    @cached_property
+    def tensors(self) -> tuple[Tensor, Tensor]:
+        """μ and χ as float32 tensors."""
+        return torch.from_numpy(self.temporal).float(), torch.from_numpy(self.input).float()
+
+    def parts(self, states: Array, words: Array) -> Parts:
+        """The components of some states: they add up to the state, to float rounding.
+
+        states (sample, time, features), words (sample, time)
+        """
+        temporal, inputs = self.tensors
+        states_, numbers = as_tensor(states), as_tensor(words).long()
+        mu = temporal[: states_.shape[1]].expand_as(states_)
+        chi = inputs[numbers]
+        return Parts(mu, chi, states_ - mu - chi)
+
+    def delta(self, states: Array, words: Array) -> Array:
+        """Δ = h − μ − χ of any chunk. (sample, time, features)"""
+        found: Array = self.parts(states, words).delta.numpy()
+        return found
+
+
+class Sums:
+    """Σh per step, Σh per word, and n(x, t): all that the decomposition needs.
+
+    `update` takes a batch, `merge` another's sums, `result` gives the components:
+    μ_t = Σ_t h / n(t), χ_x = (Σ_x h − Σ_t n(x,t) μ_t) / n(x).
+    """
+
+    def __init__(self, words: int, time: int, features: int):
+        self.temporal = torch.zeros(time, features, dtype=torch.float64)
+        self.input = torch.zeros(words, features, dtype=torch.float64)
+        self.counts = torch.zeros(words, time, dtype=torch.int64)
+
+    def update(self, states: Array | Tensor, words: Array | Tensor, mask: Array | Tensor) -> None:
+        """states (sample, time, features), words and mask (sample, time)"""
+        h, numbers, there = as_tensor(states), as_tensor(words).long(), as_tensor(mask)
+        vocabulary, time = self.counts.shape
+        width = h.shape[1]
+        if vocabulary <= SMALL:
+            # One product gives the sum of every word at every step; both sums follow from it.
+            units = torch.arange(vocabulary)[None, :, None] == numbers.t()[:, None, :]
+            units &= there.t()[:, None, :]  # (time, word, sample)
+            both = torch.bmm(units.to(h.dtype), h.transpose(0, 1)).double()
+            self.temporal[:width] += both.sum(dim=1)
+            self.input += both.sum(dim=0)
+            self.counts[:, :width] += units.sum(dim=2).t()
+            return
+        kept = h[there].double()  # (words there, features)
+        steps = torch.arange(width).expand_as(numbers)[there]
+        self.temporal.index_add_(0, steps, kept)
+        self.input.index_add_(0, numbers[there], kept)
+        flat = torch.bincount(numbers[there] * time + steps, minlength=vocabulary * time)
+        self.counts += flat.view(vocabulary, time)
+
+    def merge(self, other: Sums) -> Sums:
+        """The sums of both, in place."""
+        if self.counts.shape != other.counts.shape or self.input.shape != other.input.shape:
+            raise RegardError(
+                f"Sums over {tuple(other.counts.shape)} words and steps do not add to sums over"
+                f" {tuple(self.counts.shape)}."
+            )
+        self.temporal += other.temporal
+        self.input += other.input
+        self.counts += other.counts
+        return self
+
+    def result(self) -> Components:
+        """μ and χ."""
+        at_step = self.counts.sum(dim=0).clamp(min=1)
+        of_word = self.counts.sum(dim=1).clamp(min=1)
+        mu = self.temporal / at_step[:, None]
+        chi = (self.input - self.counts.double() @ mu) / of_word[:, None]
+        return Components(mu.numpy(), chi.numpy(), self.counts.numpy())
+
+
+@dataclass(frozen=True)
+class SiteComponents:
+    """The components of one attention's queries and keys, head by head."""
+
+    name: str
+    info: SiteInfo
+    queries: tuple[Components, ...]
+    keys: tuple[Components, ...]
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """The decomposition of a recording's states, and on demand of its queries and keys.
+
+    `.encoder` and `.decoder` are `Components`; `.site(name)` those of an attention site.
+    """
+
+    recording: Recording
+    encoder: Components
+    decoder: Components | None
+    rows: int = 1000
+
+    @classmethod
+    def of(cls, recording: Recording, rows: int = 1000) -> Decomposition:
+        """In one pass over the recording, some samples at a time."""
+        sides = [side for side in SIDES if f"{side}.states" in recording]
+        if "encoder" not in sides:
+            raise RegardError(
+                "This recording has no encoder.states, so there is nothing to decompose."
+            )
+        sums = {side: _sums(recording, side, f"{side}.states") for side in sides}
+        names = [f"{side}.{what}" for side in sides for what in ("states", "words", "mask")]
+        for chunk in recording.chunks(names, rows):
+            for side, total in sums.items():
+                total.update(*(chunk[f"{side}.{what}"] for what in ("states", "words", "mask")))
+        found = {side: total.result() for side, total in sums.items()}
+        return cls(recording, found["encoder"], found.get("decoder"), rows)
+
+    @property
+    def decoding(self) -> Components:
+        """The decoder's components, which must be there."""
+        if self.decoder is None:
+            raise RegardError("This recording has no decoder.states. Record the decoder, too.")
+        return self.decoder
+
+    def site(self, name: str | None = None) -> SiteComponents:
+        """The components of a site's queries and keys."""
+        name = self.recording.site(name)
+        info = self.recording.metadata.sites[name]
+        if info.plain and self.decoder is not None:
+            return SiteComponents(name, info, (self.decoder,), (self.encoder,))
+        queries = self._heads(f"{name}.queries", info.asks, info.heads)
+        keys = self._heads(f"{name}.keys", info.answers, info.heads)
+        return SiteComponents(name, info, queries, keys)
+
+    def _heads(self, array: str, side: str, heads: int) -> tuple[Components, ...]:
+        sums = [_sums(self.recording, side, array) for _ in range(heads)]
+        for chunk in self.recording.chunks([array, f"{side}.words", f"{side}.mask"], self.rows):
+            words, mask = chunk[f"{side}.words"], chunk[f"{side}.mask"]
+            for head, total in enumerate(sums):
+                total.update(head_of(chunk[array], head, heads), words, mask)
+        return tuple(total.result() for total in sums)
+
+    def table(self) -> object:
+        """See `Decomposed.table`."""
+        from regard.instruments.decompose import Decomposed
+
+        return Decomposed.of(self).table()
+
+    def figure(self) -> object:
+        """See `Decomposed.figure`."""
+        from regard.instruments.decompose import Decomposed
+
+        return Decomposed.of(self).figure()
+
+    def save(self, folder: str) -> object:
+        """See `Result.save`."""
+        from regard.instruments.decompose import Decomposed
+
+        return Decomposed.of(self).save(folder)
+
+
+def _sums(recording: Recording, side: str, array: str) -> Sums:
+    words = len(recording.words(side))
+    shape = recording.shape(array)
+    return Sums(words, shape[-2], shape[-1])
+
+
+def head_of(values: Array, head: int, heads: int) -> Array:
+    """One head of a site's array, whose head axis is only there with several."""
+    return values[:, head] if heads > 1 else values
+
+
+def as_tensor(values: Array | Tensor) -> Tensor:
+    """A tensor on the same memory."""
+    return values if isinstance(values, Tensor) else torch.from_numpy(np.ascontiguousarray(values))
+
+
+def merged(sums: Iterable[Sums]) -> Sums:
+    """Sums from anywhere as one."""
+    first, *others = sums
+    for other in others:
+        first.merge(other)
+    return first

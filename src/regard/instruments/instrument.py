@@ -1,0 +1,141 @@
+"""What an instrument is: recordings in, a frozen result out, with a table and a figure.
+
+Seeds are the first axis: an instrument takes one recording or many, measures each, and its
+result gives every number with its mean, its interval and how many there were.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+from regard.display import Figure, Table
+from regard.errors import RegardError
+from regard.instruments.decomposition import Decomposition
+from regard.recordings import Recording
+from regard.registry import Registry
+from regard.runs.files import write_whole
+from regard.statistics import Estimate
+
+M = TypeVar("M", bound="Measured")
+Source = Recording | Decomposition
+Sources = Source | Sequence[Source]
+
+
+class Measured(ABC):
+    """What was measured on one recording."""
+
+    @abstractmethod
+    def values(self) -> dict[str, float]:
+        """The numbers that mean something over seeds, by name."""
+
+
+@dataclass(frozen=True)
+class Result(ABC, Generic[M]):
+    """What an instrument found: one measurement per seed."""
+
+    seeds: tuple[M, ...]
+    name: ClassVar[str]
+
+    @property
+    def n(self) -> int:
+        """How many seeds."""
+        return len(self.seeds)
+
+    @property
+    def first(self) -> M:
+        """The first seed's: what a picture of one network shows."""
+        return self.seeds[0]
+
+    def estimates(self) -> dict[str, Estimate]:
+        """Every number over seeds."""
+        return over([seed.values() for seed in self.seeds])
+
+    def table(self) -> Table:
+        """The numbers, with their intervals."""
+        rows = tuple((name, value) for name, value in self.estimates().items())
+        return Table(f"{self.name}, {self.n} seed{'s' * (self.n > 1)}", ("what", "measured"), rows)
+
+    @abstractmethod
+    def figure(self) -> Figure:
+        """The picture, vector and interactive."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data: the estimates; instruments with more to say add to it."""
+        found = {name: value.to_json() for name, value in self.estimates().items()}
+        return {"instrument": self.name, "seeds": self.n, "values": found}
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write NAME.json, NAME.csv, NAME.svg and NAME.html (interactive) into a folder."""
+        folder = Path(folder)
+        figure, table = self.figure(), self.table()
+        files = {
+            "json": json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n",
+            "csv": _csv(table),
+            "svg": figure.svg(),
+            "html": _page(self.name, figure),
+        }
+        paths = [folder / f"{self.name}.{ending}" for ending in files]
+        for path, text in zip(paths, files.values(), strict=True):
+            write_whole(path, text.encode())
+        return paths
+
+    def _repr_html_(self) -> str:
+        cells = [self.table().columns, *self.table().cells()]
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(str(c))}</td>" for c in row) + "</tr>" for row in cells
+        )
+        return f"<table>{rows}</table>{self.figure().svg()}"
+
+
+Instrument = Callable[..., Result[Any]]
+instruments: Registry[Instrument] = Registry("instrument")
+
+
+def over(seeds: Sequence[dict[str, float]]) -> dict[str, Estimate]:
+    """Numbers by name, one mapping per seed, as estimates over seeds."""
+    return {name: Estimate.of(seed[name] for seed in seeds) for name in seeds[0]}
+
+
+def each(sources: Sources, measure: Callable[[Decomposition], M]) -> tuple[M, ...]:
+    """Measure one source or many."""
+    many = [sources] if isinstance(sources, (Recording, Decomposition)) else list(sources)
+    if not many:
+        raise RegardError("There is nothing to inspect: no recordings were given.")
+    return tuple(measure(as_decomposition(source)) for source in many)
+
+
+def as_decomposition(source: Source) -> Decomposition:
+    """A recording's decomposition; what is one already stays as it is."""
+    return source if isinstance(source, Decomposition) else Decomposition.of(source)
+
+
+def numbers(values: Iterable[Any]) -> tuple[float, ...]:
+    """Plain floats, for a figure."""
+    return tuple(float(value) for value in values)
+
+
+def _csv(table: Table) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(table.columns)
+    writer.writerows(table.cells())
+    return out.getvalue()
+
+
+def _page(name: str, figure: Figure) -> str:
+    """The interactive figure as one page that needs no network."""
+    import plotly.io
+
+    body: str = plotly.io.to_html(figure.interactive(), include_plotlyjs=True, full_html=False)
+    return (
+        f"<!doctype html><meta charset='utf-8'><title>{escape(name)}</title>"
+        f"{body}<p>{escape(figure.caption)}</p>"
+    )

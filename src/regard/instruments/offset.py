@@ -1,0 +1,129 @@
+"""`offset`: where along the source time points to, against the data's (aitken2021, Fig. 5b)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.display import Figure, Heat, Line, Panel
+from regard.errors import RegardError
+from regard.instruments.decomposition import Decomposition
+from regard.instruments.geometry import mean_there, path, rank_correlation, softmax
+from regard.instruments.instrument import Measured, Result, Sources, each, instruments, numbers
+from regard.recordings import Recording
+from regard.recordings.storage import Array
+
+
+@dataclass(frozen=True)
+class Offsets(Measured):
+    """μ_s·μ_t around the diagonal, and where the data would have the decoder look."""
+
+    window: int
+    profile: Array  # (step, offset): softmax over t, scaled to 0..1 in each row; NaN outside
+    best: Array  # (step,): t − s of the largest
+    data: Array  # (step,): mean offset in the data
+    known: bool  # the data's offset comes from alignments, not from lengths
+
+    def values(self) -> dict[str, float]:
+        """Mean offset of both, how far they are apart, and how they go together over time."""
+        both = np.isfinite(self.data)
+        best, data = self.best[both], self.data[both]
+        return {
+            "temporal offset": float(best.mean()),
+            "data offset": float(data.mean()),
+            "error": float(np.abs(best - data).mean()),
+            "late minus early": float(
+                best[len(best) // 2 :].mean() - best[: len(best) // 2].mean()
+            ),
+            "correlation": rank_correlation(best, data),
+        }
+
+
+@dataclass(frozen=True)
+class OffsetResult(Result[Offsets]):
+    """Offsets over seeds."""
+
+    name = "offset"
+
+    def figure(self) -> Figure:
+        """The profile as a matrix, and the best offset against the data's."""
+        seed = self.first
+        profile = mean_there([s.profile for s in self.seeds])
+        offsets = range(-seed.window, seed.window + 1)
+        heat = Heat(
+            tuple(str(n + 1) for n in range(len(profile))),
+            tuple(f"{n:+d}" if n else "0" for n in offsets),
+            tuple(numbers(row) for row in profile),
+            "softmax(μ·μ), scaled by row",
+            numbers=False,
+        )
+        best = np.array([s.best for s in self.seeds], dtype=float)
+        steps = numbers(range(1, best.shape[1] + 1))
+        lines = (
+            Line(
+                "largest μ·μ",
+                steps,
+                numbers(best.mean(axis=0)),
+                numbers(best.min(axis=0)) if self.n > 1 else None,
+                numbers(best.max(axis=0)) if self.n > 1 else None,
+                points=True,
+            ),
+            Line("data", steps, numbers(seed.data), colour=1, dashed=True),
+        )
+        source = "alignments" if seed.known else "mean lengths"
+        return Figure(
+            "offset",
+            f"Temporal alignment against the offset t − s, {self.n} seeds (band: lowest to"
+            f" highest). The data's mean offset comes from its {source}.",
+            (
+                Panel("Temporal alignment", "offset t − s (steps)", "decoder step s", (heat,)),
+                Panel("Where it is largest", "decoder step s", "offset t − s (steps)", lines),
+            ),
+        )
+
+
+@instruments.register("offset")
+def offset(sources: Sources, window: int = 5) -> OffsetResult:
+    """softmax over t of μ_s·μ_t against t − s, scaled per row, with the data's mean offset.
+
+    Where the recording has alignments, the data's offset is their mean per decoder step; where
+    not, it is what mean lengths imply: s · (mean source length / mean target length) − s.
+    """
+    if window < 1:
+        raise RegardError(f"window={window} does not fit: look at 1 step or more on each side.")
+    return OffsetResult(each(sources, lambda source: _measure(source, window)))
+
+
+def _measure(source: Decomposition, window: int) -> Offsets:
+    site = source.site()
+    asked, answered = path(site.queries[0]), path(site.keys[0])
+    if asked.shape[1] != answered.shape[1]:
+        raise RegardError("Queries and keys have different sizes here; μ·μ means nothing.")
+    shares = softmax(asked @ answered.T)  # (target, source)
+    target, length = shares.shape
+    low, high = shares.min(axis=1, keepdims=True), shares.max(axis=1, keepdims=True)
+    scaled = (shares - low) / np.maximum(high - low, 1e-300)
+    profile = np.full((target, 2 * window + 1), np.nan)
+    for step in range(target):
+        for place in range(max(0, step - window), min(length, step + window + 1)):
+            profile[step, place - step + window] = scaled[step, place]
+    data, known = data_offset(source.recording, target)
+    return Offsets(window, profile, shares.argmax(axis=1) - np.arange(target), data, known)
+
+
+def data_offset(recording: Recording, steps: int) -> tuple[Array, bool]:
+    """The data's mean offset t − s at each decoder step, and whether alignments gave it."""
+    if "alignment" in recording:
+        sums, counts = np.zeros(steps), np.zeros(steps)
+        for chunk in recording.chunks(["alignment", "decoder.mask"]):
+            places = chunk["alignment"][:, :steps]
+            there = chunk["decoder.mask"][:, :steps] & (places >= 0)
+            sums += np.where(there, places - np.arange(places.shape[1]), 0).sum(axis=0)
+            counts += there.sum(axis=0)
+        return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), True
+    source = target = 0.0
+    for chunk in recording.chunks(["encoder.mask", "decoder.mask"]):
+        source += float(chunk["encoder.mask"].sum())
+        target += float(chunk["decoder.mask"].sum())
+    return np.arange(steps) * (source / max(target, 1.0) - 1), False

@@ -1,0 +1,135 @@
+"""`paths`: temporal components in their principal components (aitken2021, Figs. 2a-g, 3b, 3e)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.display import Figure, Heat, Line, Panel, Points
+from regard.instruments.decomposition import Decomposition
+from regard.instruments.geometry import Axes, path, rank_correlation, softmax
+from regard.instruments.instrument import Measured, Result, Sources, each, instruments, numbers
+from regard.recordings.storage import Array
+
+
+@dataclass(frozen=True)
+class Paths(Measured):
+    """Where the mean states go, and which source step each decoder step is nearest to."""
+
+    axes: Axes
+    encoder: Array  # (source, features)
+    decoder: Array  # (target, features)
+    attention: Array  # (target, source): softmax over source steps of μ_s·μ_t
+
+    @property
+    def best(self) -> Array:
+        """The source step with the largest μ_s·μ_t, for each decoder step. (target,)"""
+        found: Array = self.attention.argmax(axis=1)
+        return found
+
+    def values(self) -> dict[str, float]:
+        """Explained variance, how diagonal softmax(μ·μ) is, and how the paths join.
+
+        `diagonal`: share of decoder steps whose best source step is the same step.
+        `direction`: rank correlation of decoder step and best source step, −1 where reversed.
+        `turns`: how many times the encoder's path goes round its middle, in two components.
+        `adjacent`: share of steps whose nearest other step on the path is a neighbour in time.
+        `joint step`: which encoder step the decoder's first mean state is nearest to, 0 the first
+        and 1 the last (near 1 where the decoder goes on from where the encoder stopped).
+        """
+        near = np.linalg.norm(self.encoder - self.decoder[0], axis=1).argmin()
+        best = self.best
+        return {
+            "explained 2": self.axes.share(2),
+            "explained 3": self.axes.share(3),
+            "diagonal": float((best == np.arange(len(best))).mean()),
+            "direction": rank_correlation(np.arange(len(best)), best),
+            "turns": turns(self.axes.project(self.encoder)),
+            "joint step": float(near / max(len(self.encoder) - 1, 1)),
+            "adjacent": float(np.mean([_adjacent(p) for p in (self.encoder, self.decoder)])),
+        }
+
+
+def turns(flat: Array) -> float:
+    """How many times a path in the plane goes round its middle. (step, 2)"""
+    centred = flat - flat.mean(axis=0)
+    angles = np.unwrap(np.arctan2(centred[:, 1], centred[:, 0]))
+    return float(abs(angles[-1] - angles[0]) / (2 * np.pi))
+
+
+def _adjacent(points: Array) -> float:
+    """Share of steps whose nearest other step is the one before or after."""
+    if len(points) < 3:
+        return 1.0
+    distance = np.linalg.norm(points[:, None] - points[None], axis=2)
+    np.fill_diagonal(distance, np.inf)
+    nearest = distance.argmin(axis=1)
+    return float((np.abs(nearest - np.arange(len(points))) == 1).mean())
+
+
+@dataclass(frozen=True)
+class PathsResult(Result[Paths]):
+    """The paths of each seed; the figure shows the first."""
+
+    name = "paths"
+
+    def figure(self) -> Figure:
+        """Encoder and decoder paths in two components, and softmax(μ·μ)."""
+        seed = self.first
+        marks: list[Line | Points] = []
+        for colour, (side, points) in enumerate(
+            (("decoder", seed.decoder), ("encoder", seed.encoder))
+        ):
+            flat = seed.axes.project(points)
+            x, y = numbers(flat[:, 0]), numbers(flat[:, 1])
+            marks.append(Line(side, x, y, colour=colour, points=True))
+            marks.append(Points("", x[:1], y[:1], colour, "square", 1.3))
+            marks.append(Points("", x[-1:], y[-1:], colour, "star", 1.3))
+        target, source = seed.attention.shape
+        heat = Heat(
+            tuple(str(n + 1) for n in range(target)),
+            tuple(str(n + 1) for n in range(source)),
+            tuple(numbers(row) for row in seed.attention),
+            "softmax over t of μ_s·μ_t",
+            numbers=False,
+        )
+        explained = f"{seed.axes.share(2):.0%} of the variance in two components, "
+        return Figure(
+            "paths",
+            "Mean states over time (square: first step, star: last)."
+            f" {explained}{seed.axes.share(3):.0%} in three, first of {self.n} seeds.",
+            (
+                Panel(
+                    "Temporal components",
+                    seed.axes.label(0),
+                    seed.axes.label(1),
+                    tuple(marks),
+                    square=True,
+                ),
+                Panel("softmax(μ·μ)", "source step", "decoder step", (heat,)),
+            ),
+        )
+
+
+@instruments.register("paths")
+def paths(sources: Sources) -> PathsResult:
+    """Temporal components μ of both sides in their common principal components."""
+    return PathsResult(each(sources, _measure))
+
+
+def _measure(source: Decomposition) -> Paths:
+    encoder, decoder = path(source.encoder), path(source.decoding)
+    if source.recording.metadata.sites:
+        site = source.site()
+        asked, answered = path(site.queries[0]), path(site.keys[0])
+    else:
+        asked, answered = decoder, encoder
+    attention = (
+        softmax(asked @ answered.T)
+        if asked.shape[1] == answered.shape[1]
+        else np.zeros((len(asked), len(answered)))
+    )
+    if encoder.shape[1] != decoder.shape[1]:
+        return Paths(Axes.of(answered), answered, asked, attention)
+    return Paths(Axes.of(np.concatenate([encoder, decoder])), encoder, decoder, attention)

@@ -1,0 +1,85 @@
+"""`simplex`: are the input components the corners of a regular simplex (aitken2021, fn. 5)?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.display import Figure, Heat, Panel
+from regard.errors import RegardError
+from regard.instruments.decomposition import Decomposition
+from regard.instruments.geometry import cosines
+from regard.instruments.instrument import Measured, Result, Sources, each, instruments, numbers
+from regard.recordings.storage import Array
+from regard.tasks.vocabulary import SPECIAL
+
+
+@dataclass(frozen=True)
+class Corners(Measured):
+    """The cosines between the centred input components of N words; a regular simplex has
+    −1/(N−1) between any two."""
+
+    words: tuple[str, ...]
+    cosines: Array  # (word, word)
+    distances: Array  # (word, word)
+
+    def values(self) -> dict[str, float]:
+        """`cosine` (mean off the diagonal), what it should be, and how uneven distances are."""
+        count = len(self.words)
+        off = ~np.eye(count, dtype=bool)
+        distances = self.distances[off]
+        return {
+            "cosine": float(self.cosines[off].mean()),
+            "cosine of a simplex": -1 / (count - 1),
+            "worst cosine error": float(np.abs(self.cosines[off] + 1 / (count - 1)).max()),
+            "unevenness of distances": float(distances.std() / max(distances.mean(), 1e-300)),
+        }
+
+
+@dataclass(frozen=True)
+class SimplexResult(Result[Corners]):
+    """The corners of each seed; the figure shows the mean cosines."""
+
+    name = "simplex"
+
+    def figure(self) -> Figure:
+        """The cosines as a matrix."""
+        mean = np.mean([seed.cosines for seed in self.seeds], axis=0)
+        words = self.first.words
+        heat = Heat(words, words, tuple(numbers(row) for row in mean), "cosine", -1.0, 1.0)
+        expected = -1 / (len(words) - 1)
+        return Figure(
+            "simplex",
+            f"Cosines between centred input components, mean of {self.n} seeds. The corners of a"
+            f" regular simplex have {expected:.2f} between any two.",
+            (Panel("Input components", "word", "word", (heat,)),),
+        )
+
+
+@instruments.register("simplex")
+def simplex(sources: Sources, words: str = "") -> SimplexResult:
+    """Whether the input components of the encoder's words are the corners of a regular simplex.
+
+    `words`, separated by commas, chooses some; the default is all but the special ones, at most
+    the 30 most frequent.
+    """
+    return SimplexResult(each(sources, lambda source: _measure(source, words)))
+
+
+def _measure(source: Decomposition, wanted: str) -> Corners:
+    vocabulary = source.recording.vocabulary("encoder")
+    if wanted:
+        chosen = vocabulary.encode([word.strip() for word in wanted.split(",")])
+    else:
+        totals = source.encoder.counts.sum(axis=1)
+        order = np.argsort(-totals, kind="stable")
+        chosen = sorted(
+            [int(n) for n in order if totals[n] and vocabulary.words[n] not in SPECIAL][:30]
+        )
+    if len(chosen) < 3:
+        raise RegardError(f"A simplex needs three words or more; there are {len(chosen)}.")
+    chi = source.encoder.input[chosen]
+    centred = chi - chi.mean(axis=0)
+    distances = np.linalg.norm(chi[:, None] - chi[None], axis=2)
+    return Corners(tuple(vocabulary.words[n] for n in chosen), cosines(centred, centred), distances)

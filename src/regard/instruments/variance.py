@@ -1,0 +1,101 @@
+"""`variance`: what is left of a word's states without the temporal part (aitken2021, Fig. 5c)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.display import Bars, Figure, Panel, Table
+from regard.instruments.decomposition import Decomposition
+from regard.instruments.instrument import Measured, Result, Sources, each, instruments, over
+from regard.recordings.storage import Array
+
+
+@dataclass(frozen=True)
+class Spread(Measured):
+    """tr cov(h − μ) / tr cov(h) for the states that follow each word."""
+
+    words: tuple[str, ...]
+    ratios: Array  # (word,)
+    counts: Array  # (word,)
+
+    def values(self) -> dict[str, float]:
+        """The mean over words, and the drop that it is."""
+        left = float(self.ratios.mean())
+        return {"left": left, "drop": 1 - left}
+
+
+@dataclass(frozen=True)
+class VarianceResult(Result[Spread]):
+    """Ratios over seeds."""
+
+    name = "variance"
+
+    def table(self) -> Table:
+        """The mean over words, then the most frequent words."""
+        rows = [("all words", value) for value in [self.estimates()["left"]]]
+        shown = self._shown()
+        found = over([dict(zip(s.words, map(float, s.ratios), strict=True)) for s in self.seeds])
+        rows += [(word, found[word]) for word in shown if word in found]
+        title = f"Variance left without μ, encoder, {self.n} seed{'s' * (self.n > 1)}"
+        return Table(title, ("word", "left"), tuple(rows))
+
+    def _shown(self) -> list[str]:
+        order = np.argsort(-self.first.counts, kind="stable")[:20]
+        every = [set(seed.words) for seed in self.seeds]
+        shared = set.intersection(*every)
+        return [self.first.words[n] for n in order if self.first.words[n] in shared]
+
+    def figure(self) -> Figure:
+        """One bar per word."""
+        shown = self._shown()
+        found = over(
+            [
+                {w: float(r) for w, r in zip(seed.words, seed.ratios, strict=True) if w in shown}
+                for seed in self.seeds
+            ]
+        )
+        bars = Bars(
+            "",
+            tuple(shown),
+            tuple(found[w].mean for w in shown),
+            tuple(found[w].low for w in shown),
+            tuple(found[w].high for w in shown),
+        )
+        left = self.estimates()["left"]
+        return Figure(
+            "variance",
+            "Variance of the encoder's states that follow a word, after the temporal component is"
+            f" taken away, as a share of before. Mean over words: {left}, {self.n} seeds.",
+            (Panel("What time does not explain", "", "share of variance left", (bars,), (0, 1)),),
+        )
+
+
+@instruments.register("variance")
+def variance(sources: Sources, least: int = 20) -> VarianceResult:
+    """tr cov(h − μ) / tr cov(h) per input word that was seen `least` times or more."""
+    return VarianceResult(each(sources, lambda source: _measure(source, least)))
+
+
+def _measure(source: Decomposition, least: int) -> Spread:
+    encoder, recording = source.encoder, source.recording
+    words = len(encoder.input)
+    features = encoder.input.shape[1]
+    squares = np.zeros((2, words))
+    sums = np.zeros((2, words, features))
+    for chunk in recording.chunks(["encoder.states", "encoder.words", "encoder.mask"], source.rows):
+        mask = chunk["encoder.mask"]
+        states = chunk["encoder.states"].astype(np.float64)
+        free = states - encoder.temporal[: states.shape[1]]
+        numbers = chunk["encoder.words"][mask]
+        for number, values in enumerate((states[mask], free[mask])):
+            squares[number] += np.bincount(numbers, (values**2).sum(axis=1), words)
+            np.add.at(sums[number], numbers, values)
+    counts = encoder.counts.sum(axis=1)
+    kept = np.flatnonzero(counts >= least)
+    n = counts[kept]
+    total = squares[:, kept] / n - ((sums[:, kept] / n[:, None]) ** 2).sum(axis=2)
+    ratios = total[1] / np.maximum(total[0], 1e-300)
+    vocabulary = recording.words("encoder")
+    return Spread(tuple(vocabulary[k] for k in kept), ratios, n)

@@ -1,0 +1,129 @@
+"""Translation, word by word, from any file of sentence pairs (aitken2021, section 3.4)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from regard.errors import RegardError
+from regard.tasks.batch import Batch, collate
+from regard.tasks.corpus import CorpusTask, parted
+from regard.tasks.parallel_text import Faults, Pair, columns, lines, load, side_by_side
+from regard.tasks.parallel_words import frequent, numbered, words
+from regard.tasks.task import TaskConfig, tasks
+
+SHIPPED = "english-french.tsv"
+REPEATED = "repeated pairs"
+
+Sentence = tuple[str, ...]
+
+
+@tasks.register("parallel")
+class Parallel(CorpusTask):
+    """Sentences of one language to those of another, from your files or a small shipped corpus.
+
+    "validation" and "test" are `held_out` pairs each, taken out by a fixed shuffle. Every pair of
+    sentences occurs once, so none of theirs is in training. Vocabularies are of the training pairs.
+    `skipped` counts what was left out, by reason.
+    """
+
+    class Config(TaskConfig):
+        """Where the sentences are, and which of them are taken."""
+
+        source: str | None = Field(
+            None,
+            description="file of sentences, plain or gzipped; with no target, two columns parted"
+            " by a tab; none: the shipped English-French corpus",
+        )
+        target: str | None = Field(None, description="file of their translations, line by line")
+        lowercase: bool = Field(True, description="turn all letters into small ones")
+        vocabulary: int = Field(30_000, ge=1, description="words per side; others become <UNK>")
+        longest: int = Field(15, ge=1, description="words; longer sentences are left out")
+        bad_lines: Literal["stop", "skip"] = Field(
+            "stop", description="stop: tell the faults and stop; skip: leave such lines out"
+        )
+
+        @model_validator(mode="after")
+        def _complete(self) -> Parallel.Config:
+            if self.target is not None and self.source is None:
+                raise ValueError("target is set without source: name the file of its partners too")
+            return self
+
+    config: Config
+    skipped: dict[str, int]
+
+    def __init__(self, config: Config):
+        super().__init__(config)
+        pairs, faults = read(config)
+        kept, left_out = chosen(pairs, config)
+        self.skipped = dict(faults.counts + left_out)
+        if not kept:
+            raise RegardError(_nothing(config, self.skipped))
+        sizes = [config.held_out] * 2
+        validation, test, train = (
+            [kept[i] for i in part] for part in parted(len(kept), sizes, "task.held_out")
+        )
+        self.source_vocabulary = frequent((pair[0] for pair in train), config.vocabulary)
+        self.target_vocabulary = frequent((pair[1] for pair in train), config.vocabulary)
+        named = {"train": train, "validation": validation, "test": test}
+        self.rows = {name: self.batch(part) for name, part in named.items()}
+
+    @classmethod
+    def files(cls, config: TaskConfig) -> tuple[Path, ...]:
+        """The files that were named; the shipped corpus belongs to the program."""
+        assert isinstance(config, cls.Config)
+        return tuple(Path(name) for name in (config.source, config.target) if name is not None)
+
+    def batch(self, pairs: list[tuple[Sentence, Sentence]]) -> Batch:
+        """Given sentences, in words, as a batch with `<EOS>` at the end of both sides."""
+        return collate(
+            [numbered(source, self.source_vocabulary) for source, _ in pairs],
+            [numbered(target, self.target_vocabulary) for _, target in pairs],
+        )
+
+
+def read(config: Parallel.Config) -> tuple[list[Pair], Faults]:
+    """The pairs of sentences in the files, and what is wrong with the others."""
+    faults, paths = Faults(), Parallel.files(config)
+    contents, names = load(*paths), [str(path) for path in paths]
+    if not paths:
+        contents = [files("regard.tasks").joinpath("data", SHIPPED).read_bytes()]
+        names = [SHIPPED]
+    sides = [lines(c, name, faults) for c, name in zip(contents, names, strict=True)]
+    if len(sides) == 1:
+        pairs = columns(sides[0], names[0], faults)
+    else:
+        pairs = side_by_side(sides[0], sides[1], (names[0], names[1]), faults)
+    if config.bad_lines == "stop":
+        faults.stop()
+    return pairs, faults
+
+
+def chosen(
+    pairs: list[Pair], config: Parallel.Config
+) -> tuple[list[tuple[Sentence, Sentence]], Counter[str]]:
+    """The pairs in words, without long ones and repeated ones, and how many these were."""
+    split = [(words(s, config.lowercase), words(t, config.lowercase)) for s, t in pairs]
+    short = [pair for pair in split if max(map(len, pair)) <= config.longest]
+    once = list(dict.fromkeys(short))
+    left_out = Counter(
+        {
+            f"sentences over {config.longest} words": len(split) - len(short),
+            REPEATED: len(short) - len(once),
+        }
+    )
+    return once, left_out
+
+
+def _nothing(config: Parallel.Config, skipped: dict[str, int]) -> str:
+    """What to say where no pair is left."""
+    why = ", ".join(f"{count} {reason}" for reason, count in skipped.items())
+    return (
+        f"No pair of sentences is left of {config.source or SHIPPED}"
+        f" ({why or 'the file is empty'})."
+        " Name another file with task.source, or raise task.longest."
+    )
