@@ -29,7 +29,7 @@ from regard.instruments import (
     variance,
 )
 from regard.papers import claims, reproduce
-from regard.recordings import Recording, load_recording, record
+from regard.recordings import Recording, load_published, load_recording, record
 from regard.runs import Run, assemble, execute, list_runs
 from regard.statistics import Estimate
 from regard.training import evaluate, predict
@@ -77,6 +77,7 @@ __all__ = [
     "instruments",
     "lean",
     "list_runs",
+    "load_published",
     "load_recording",
     "load_run",
     "offset",

@@ -57,6 +57,7 @@ class Encoder(nn.Module):
                     self.back[layer], _reverse(x, lengths), lengths, start, gates, f"{name}.back"
                 )
                 states = torch.cat([states, _turn(turned, lengths)], dim=2)
+                _turn_gates(gates, f"{name}.back", lengths)
                 final = tuple(torch.cat(pair, dim=1) for pair in zip(final, other, strict=True))
             finals += final
             x = states
@@ -112,6 +113,14 @@ def run(
     states, final, seen = cell.unroll(x, lengths, state)
     gates.update({f"{name}.{gate}": values for gate, values in seen.items()})
     return states, final
+
+
+def _turn_gates(gates: Gates | None, name: str, lengths: Tensor | None) -> None:
+    """Gates of a cell that read backwards, put where the words are that they belong to."""
+    if gates is None:
+        return
+    for gate in [gate for gate in gates if gate.startswith(f"{name}.")]:
+        gates[gate] = _turn(gates[gate], lengths)
 
 
 def _reverse(x: Inputs, lengths: Tensor | None) -> Inputs:

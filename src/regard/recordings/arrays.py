@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from regard.errors import RegardError
+from regard.recordings.derived import scores_of, weights_of, zeroed
 from regard.recordings.gather import Sizes, gather
 from regard.recordings.recording import AXES, PARTS, Metadata, Recording, SiteInfo, numbers
 from regard.recordings.storage import Array
 
 SITE = "attention"
+NUMBERS = ("encoder.words", "decoder.words", "targets", "predictions")  # they hold word numbers
 
 
 def record_arrays(
@@ -28,57 +30,72 @@ def record_arrays(
     """A recording from named arrays (numpy or tensors), checked against each other.
 
     Needed are `encoder.states` (sample, source, hidden) and `encoder.words` (sample, source);
-    `decoder.states` and `decoder.words` likewise for the decoder. Masks default to all true.
-    `queries` and `keys`, with or without a head axis, make an attention site; where they are not
-    given but both sides' states have one size, `attention="dot"` is assumed and the states are
-    queries and keys, as in aitken2021. `readout` names the columns of the array `readout` that
-    meet the `state` and the `context`. Words may be given by number only.
+    `decoder.states` and `decoder.words` likewise for the decoder. Masks default to all true; what
+    lies where a mask is false becomes zero. `queries` and `keys`, with or without a head axis, make
+    an attention site; where they are not given but both sides' states have one size, the states
+    are queries and keys, as in aitken2021 (`scorer="none"`: the model has no attention). Scores and
+    weights follow from them unless they are given, for `scorer="additive"` with a `vector`.
+    `readout` names the columns of the array `readout` that meet the `state` and the `context`.
+    Words may be given by number only.
     """
-    given = {_full(name): numbers(values) for name, values in arrays.items()}
-    faults = [*_missing(given), *_unknown(given)]
-    if faults:
-        raise RegardError(*faults)
-    for side in _sides(given):
-        words = given[f"{side}.words"]
-        given.setdefault(f"{side}.mask", np.ones(words.shape, dtype=np.bool_))
-        given[f"{side}.mask"] = given[f"{side}.mask"].astype(np.bool_)
-    plain = not any(f"{SITE}.{part}" in given for part in PARTS)
-    _site(given)
-    heads = given[f"{SITE}.queries"].shape[1] if f"{SITE}.queries" in given else 0
-    sites = {SITE: SiteInfo(scorer, heads, plain=plain)} if heads else {}
-    for part in PARTS[:4]:
-        if heads == 1 and f"{SITE}.{part}" in given and given[f"{SITE}.{part}"].ndim == 4:
-            given[f"{SITE}.{part}"] = given[f"{SITE}.{part}"][:, 0]
+    names = {"encoder": source_words, "decoder": target_words}
+    given, sites = _checked(arrays, names, scorer)
+    words = [tuple(w) if w is not None else _counted(given, side) for side, w in names.items()]
     columns = dict(readout or {})
     if "readout" in given and not columns:
         columns = {"state": (0, given["readout"].shape[1])}
-    metadata = Metadata(
-        _words(source_words, given["encoder.words"]),
-        _words(target_words, given.get("decoder.words", np.zeros(1, dtype=np.int64))),
-        sites,
-        columns,
-        {"adapter": "arrays", **(origin or {})},
-    )
-    _agree(given, metadata)
-    fixed = {n: a for n, a in given.items() if n.startswith("readout") or n.endswith(".vector")}
+    origin = {"adapter": "arrays", **(origin or {})}
+    metadata = Metadata(words[0], words[1], sites, columns, origin)
+    masks = {"source": given["encoder.mask"], "target": given.get("decoder.mask")}
+    given = {name: zeroed(name, a, _axes(name, sites), masks) for name, a in given.items()}
+    fixed = {n: a for n, a in given.items() if _axes(n, sites)[0] != "sample"}
     piece = {name: array for name, array in given.items() if name not in fixed}
-    target = given["decoder.words"].shape[1] if "decoder.words" in given else 0
     rows, source = given["encoder.words"].shape
-    sizes = Sizes(rows, source, target)
-    return gather(iter([piece]), fixed, sizes, metadata, out)
+    target = given["decoder.words"].shape[1] if "decoder.words" in given else 0
+    return gather(iter([piece]), fixed, Sizes(rows, source, target), metadata, out)
+
+
+def _checked(
+    arrays: Mapping[str, Any], words: Mapping[str, Sequence[str] | None], scorer: str
+) -> tuple[dict[str, Array], dict[str, SiteInfo]]:
+    """All arrays by their full names, with those that follow, and the sites; or all faults."""
+    named = {_full(name): numbers(values) for name, values in arrays.items()}
+    faults = [*_missing(named), *_unknown(named), *_half(named, scorer)]
+    given = {name: array for name, array in named.items() if _known(name)}
+    _masks(given)
+    site = _site(given, scorer)
+    sites = {} if site is None else {SITE: site}
+    faults += [*_disagreements(given, sites), *_whole(given)]
+    for side, known in words.items():
+        faults += _too_few(given, side, known)
+    if faults:
+        raise RegardError(*faults)
+    if site is not None:
+        _derive(given, site)
+    return given, sites
 
 
 def _full(name: str) -> str:
     return f"{SITE}.{name}" if name in PARTS else name
 
 
-def _sides(given: Mapping[str, Array]) -> list[str]:
-    return [side for side in ("encoder", "decoder") if f"{side}.words" in given]
+def _known(name: str) -> bool:
+    site, _, part = name.rpartition(".")
+    gate = name.startswith(("encoder.gates.", "decoder.gates."))
+    return name in AXES or (site == SITE and part in PARTS) or gate
+
+
+def _axes(name: str, sites: Mapping[str, SiteInfo]) -> tuple[str, ...]:
+    site, _, part = name.rpartition(".")
+    if part in PARTS and site == SITE:
+        return sites.get(site, SiteInfo()).axes(part)
+    side = "source" if name.startswith("encoder") else "target"
+    return AXES.get(name, ("sample", side, "hidden"))
 
 
 def _missing(given: Mapping[str, Array]) -> list[str]:
     needed = ["encoder.states", "encoder.words"]
-    if any(name.startswith("decoder.") for name in given):
+    if any(name.startswith(("decoder.", SITE)) for name in given):
         needed += ["decoder.states", "decoder.words"]
     return [
         f"The array '{name}' is missing. Give {' and '.join(needed)}."
@@ -88,66 +105,105 @@ def _missing(given: Mapping[str, Array]) -> list[str]:
 
 
 def _unknown(given: Mapping[str, Array]) -> list[str]:
-    known = {*AXES, *(f"{SITE}.{part}" for part in PARTS)}
+    known = sorted({*AXES, *(f"{SITE}.{part}" for part in PARTS)})
     return [
-        f"Unknown array '{name}'. Known: {', '.join(sorted(known))}."
+        f"Unknown array '{name}'. Known: {', '.join(known)}, and encoder.gates.… or decoder.gates.…"
         for name in given
-        if name not in known and ".gates." not in name
+        if not _known(name)
     ]
 
 
-def _site(given: dict[str, Array]) -> None:
-    """Queries and keys with a head axis; scores and weights where they follow from them."""
-    if "decoder.states" not in given:
-        return
-    if f"{SITE}.queries" not in given and f"{SITE}.keys" not in given:
+def _half(given: Mapping[str, Array], scorer: str) -> list[str]:
+    there = [part for part in PARTS if f"{SITE}.{part}" in given]
+    if there and scorer == "none":
+        return [f"scorer='none' means no attention, but there are {' and '.join(there)}."]
+    if not there or {"queries", "keys"} <= set(there):
+        return []
+    return [f"There are {' and '.join(there)}. Give both queries and keys, or none of these."]
+
+
+def _masks(given: dict[str, Array]) -> None:
+    for side in ("encoder", "decoder"):
+        if f"{side}.words" in given:
+            everything = np.ones(given[f"{side}.words"].shape, dtype=np.bool_)
+            given[f"{side}.mask"] = given.get(f"{side}.mask", everything).astype(np.bool_)
+
+
+def _site(given: dict[str, Array], scorer: str) -> SiteInfo | None:
+    """The attention site there is; its arrays get a head axis where there are several heads."""
+    queries, keys = f"{SITE}.queries", f"{SITE}.keys"
+    if scorer == "none" or not {"encoder.states", "decoder.states"} <= set(given):
+        return None
+    plain = not any(f"{SITE}.{part}" in given for part in PARTS)
+    if plain:
         encoder, decoder = given["encoder.states"], given["decoder.states"]
         if encoder.ndim != 3 or decoder.ndim != 3 or encoder.shape[2] != decoder.shape[2]:
-            return
-        given[f"{SITE}.queries"], given[f"{SITE}.keys"] = decoder, encoder
+            return None
+        given[queries], given[keys] = decoder, encoder
+    heads = given[queries].shape[1] if queries in given and given[queries].ndim == 4 else 1
     for part in PARTS[:4]:
-        name = f"{SITE}.{part}"
-        if name in given and given[name].ndim == 3:
-            given[name] = given[name][:, None]
-    queries, keys = given.get(f"{SITE}.queries"), given.get(f"{SITE}.keys")
-    if queries is None or keys is None:
-        raise RegardError("Give both queries and keys, or neither.")
-    if f"{SITE}.scores" not in given and f"{SITE}.vector" not in given:
-        given[f"{SITE}.scores"] = queries @ np.swapaxes(keys, -1, -2)
+        array = given.get(f"{SITE}.{part}", np.zeros(0))
+        if heads == 1 and array.ndim == 4 and array.shape[1] == 1:
+            given[f"{SITE}.{part}"] = array[:, 0]
+    if heads > 1 and keys in given and given[keys].ndim == 3:  # all heads have the same keys
+        given[keys] = np.repeat(given[keys][:, None], heads, axis=1)
+    if f"{SITE}.vector" in given and given[f"{SITE}.vector"].ndim == 1:
+        given[f"{SITE}.vector"] = given[f"{SITE}.vector"][None]
+    return SiteInfo(scorer, heads, plain=plain)
 
 
-def _words(words: Sequence[str] | None, used: Array) -> tuple[str, ...]:
-    count = int(used.max(initial=0)) + 1
-    if words is None:
-        return tuple(str(number) for number in range(count))
-    if len(words) < count:
-        raise RegardError(
-            f"There are {len(words)} words, but the number {count - 1} is used."
-            " Give every word, in the order of the numbers."
-        )
-    return tuple(words)
+def _derive(given: dict[str, Array], site: SiteInfo) -> None:
+    """Scores and weights, where they are not given."""
+    queries, keys, scores, weights, vector = (given.get(f"{SITE}.{part}") for part in PARTS)
+    assert queries is not None and keys is not None
+    if scores is None:
+        scores = given[f"{SITE}.scores"] = scores_of(site.scorer, queries, keys, vector)
+    if weights is None:
+        given[f"{SITE}.weights"] = weights_of(scores, given["encoder.mask"])
 
 
-def _agree(given: Mapping[str, Array], metadata: Metadata) -> None:
+def _counted(given: Mapping[str, Array], side: str) -> tuple[str, ...]:
+    """Numbers for words."""
+    used = given.get(f"{side}.words", np.zeros(1, dtype=np.int64))
+    return tuple(str(number) for number in range(int(used.max(initial=0)) + 1))
+
+
+def _whole(given: Mapping[str, Array]) -> list[str]:
+    return [
+        f"'{name}' holds {given[name].dtype}, but words are numbered by whole numbers from 0."
+        for name in NUMBERS
+        if name in given and (given[name].dtype.kind not in "iu" or given[name].min(initial=0) < 0)
+    ]
+
+
+def _too_few(given: Mapping[str, Array], side: str, words: Sequence[str] | None) -> list[str]:
+    if words is None or f"{side}.words" not in given:
+        return []
+    most = given[f"{side}.words"].max(initial=0)
+    if most < len(words):
+        return []
+    return [
+        f"There are {len(words)} words, but '{side}.words' has the number {most}."
+        " Give every word, in the order of the numbers."
+    ]
+
+
+def _disagreements(given: Mapping[str, Array], sites: Mapping[str, SiteInfo]) -> list[str]:
     """Every axis has one length in all arrays that have it."""
     lengths: dict[str, tuple[int, str]] = {}
     faults = []
     for name, array in given.items():
-        site, _, part = name.rpartition(".")
-        if site in metadata.sites and part in PARTS:
-            axes = metadata.sites[site].axes(part)
-        else:
-            axes = AXES.get(name, ("sample", "source" if name[0] == "e" else "target", "hidden"))
+        axes = _axes(name, sites)
         if len(axes) != array.ndim:
             faults.append(f"'{name}' has the shape {array.shape}, but its axes are {axes}.")
             continue
         for axis, length in zip(axes, array.shape, strict=True):
-            if axis in ("hidden", "features", "vocab"):
+            key = f"{SITE}.{axis}" if name.startswith(SITE) and axis == "features" else axis
+            if key in ("hidden", "features", "vocab"):  # these may differ from array to array
                 continue
-            size, other = lengths.setdefault(axis, (length, name))
+            size, other = lengths.setdefault(key, (length, name))
             if size != length:
                 faults.append(
                     f"'{name}' has {length} along {axis}, but '{other}' has {size}: {array.shape}."
                 )
-    if faults:
-        raise RegardError(*faults)
+    return faults

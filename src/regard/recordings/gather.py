@@ -59,10 +59,10 @@ def gather(
     file = FileSink(out, kinds, {"regard": metadata.to_json()})
     try:
         _fill(file, first, pieces, fixed, axes, sizes, watch)
+        file.finish()
     except BaseException:
         file.abandon()
         raise
-    file.finish()
     return load_recording(out)
 
 
@@ -99,7 +99,7 @@ def _widened(array: Array, axes: tuple[str, ...], sizes: Sizes) -> Array:
 
 
 def _kind(array: Array) -> np.dtype[Any]:
-    if array.dtype == np.int64:
+    if array.dtype.kind in "iu":
         return np.dtype(np.int32)  # word numbers and positions
     return np.dtype(np.float32) if array.dtype.kind == "f" else array.dtype
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from regard.errors import RegardError, unknown
 from regard.recordings.arrays import record_arrays
+from regard.recordings.heard import chosen, joined, times
 from regard.recordings.recording import Recording, numbers
 from regard.tasks import Batch
 
@@ -27,6 +28,8 @@ def record_module(
     target_words: Sequence[str] | None = None,
     readout: nn.Linear | Tensor | None = None,
     readout_parts: Mapping[str, tuple[int, int]] | None = None,
+    scorer: str = "dot",
+    time_first: Collection[str] = (),
     out: Path | None = None,
 ) -> Recording:
     """Run a module on batches and keep what passes through some of its submodules.
@@ -36,12 +39,14 @@ def record_module(
     `module.named_modules()`. The output of a submodule is taken, its first tensor where it is a
     tuple (`"encoder[1]"` takes the second). One that is called step by step, with (batch, features)
     each time, is put together to (batch, steps, features). `call(module, batch)` runs the module;
-    the words fed to the decoder are `batch.inputs`. Time first is told from batch first by the
-    lengths, where they differ; give batch-first modules where they might not.
+    the words fed to the decoder are `batch.inputs`, so feed them. Outputs that are (time, batch,
+    features) are told by their lengths; where batch and time are equally long, the batch comes
+    first, unless `time_first` has the name (`("encoder.states",)`). All is kept in memory until
+    the end, also with `out`.
     """
     wanted = {name: _place(module, where) for name, where in at.items()}
     rows: list[dict[str, Tensor]] = []
-    widths: list[Batch] = []
+    seen: list[Batch] = []
     was_training = module.training
     module.eval()
     try:
@@ -49,18 +54,20 @@ def record_module(
             for batch in batches:
                 with _listening(wanted) as heard:
                     call(module, batch)
-                rows.append({name: _joined(name, heard[name], at[name], batch) for name in wanted})
-                widths.append(batch)
+                rows.append({n: joined(n, heard[n], at[n], batch, n in time_first) for n in wanted})
+                seen.append(batch)
     finally:
         module.train(was_training)
     if not rows:
         raise RegardError("There is nothing to record: no batches were given.")
-    arrays = _arrays(rows, widths)
+    arrays = _arrays(rows, seen)
     if readout is not None:
         weight = readout.weight if isinstance(readout, nn.Linear) else readout
         arrays["readout"] = numbers(weight)
     origin = {"adapter": "module", "module": type(module).__name__, "at": dict(at)}
-    return record_arrays(arrays, source_words, target_words, readout_parts, out=out, origin=origin)
+    return record_arrays(
+        arrays, source_words, target_words, readout_parts, scorer, out=out, origin=origin
+    )
 
 
 def _place(module: nn.Module, where: str) -> tuple[nn.Module, int]:
@@ -68,7 +75,10 @@ def _place(module: nn.Module, where: str) -> tuple[nn.Module, int]:
     known = dict(module.named_modules())
     if name not in known:
         raise RegardError(unknown("submodule", name, [n for n in known if n]))
-    return known[name], int(index.rstrip("]") or 0)
+    number = index.removesuffix("]") or "0"
+    if not number.isdecimal():
+        raise RegardError(f"'{where}' does not name an output. Write '{name}' or '{name}[1]'.")
+    return known[name], int(number)
 
 
 @contextmanager
@@ -78,9 +88,7 @@ def _listening(wanted: Mapping[str, tuple[nn.Module, int]]) -> Iterator[dict[str
 
     def listener(name: str, index: int) -> Callable[..., None]:
         def hook(_module: nn.Module, _inputs: Any, output: Any) -> None:
-            flat = output if isinstance(output, (tuple, list)) else (output,)
-            value = flat[index]
-            heard[name].append(value[0] if isinstance(value, (tuple, list)) else value)
+            heard[name].append(chosen(output, index, name))
 
         return hook
 
@@ -92,56 +100,34 @@ def _listening(wanted: Mapping[str, tuple[nn.Module, int]]) -> Iterator[dict[str
             handle.remove()
 
 
-def _joined(name: str, heard: list[Tensor], where: str, batch: Batch) -> Tensor:
-    """One tensor with the batch first and time second."""
-    if not heard:
-        raise RegardError(
-            f"The submodule '{where}' (for '{name}') was not called. Check `call`, or name another."
-        )
-    if len(heard) > 1 and heard[0].ndim == 3 and heard[0].shape[1] == 1:
-        heard = [step[:, 0] for step in heard]
-    value = heard[0] if len(heard) == 1 else torch.stack(heard, dim=1)
-    if value.ndim == 3 and value.shape[0] != len(batch) and value.shape[1] == len(batch):
-        value = value.transpose(0, 1)
-    if value.shape[0] != len(batch):
-        raise RegardError(
-            f"The submodule '{where}' (for '{name}') puts out {tuple(value.shape)},"
-            f" which is not a batch of {len(batch)}. Name another submodule or index, as in"
-            f" '{where}[1]'."
-        )
-    return value
-
-
 def _arrays(rows: list[dict[str, Tensor]], batches: list[Batch]) -> dict[str, Any]:
-    source = max(batch.source.shape[1] for batch in batches)
-    target = max(batch.target.shape[1] for batch in batches)
+    """The batches one below the other, all as wide as the widest."""
+    widths = {
+        "source": max(batch.source.shape[1] for batch in batches),
+        "target": max(batch.target.shape[1] for batch in batches),
+    }
     arrays: dict[str, Any] = {}
     for name in rows[0]:
-        width = source if name.startswith("encoder") or name == "keys" else target
-        stacked = torch.cat([_wide(row[name], width) for row in rows])
-        side = "source_mask" if width == source and name != "queries" else "target_mask"
-        if name.startswith("decoder") or name in ("queries", "logits"):
-            side = "target_mask"
-        there = torch.cat([_wide(getattr(batch, side), width) for batch in batches])
-        if name == "logits":
-            arrays["predictions"] = stacked.argmax(dim=-1) * there
-        else:
-            arrays[name] = stacked * there.view(*there.shape, *[1] * (stacked.ndim - 2))
-    for name, width, values in (
-        ("encoder.words", source, [batch.source * batch.source_mask for batch in batches]),
-        ("encoder.mask", source, [batch.source_mask for batch in batches]),
-        ("decoder.words", target, [batch.inputs * batch.target_mask for batch in batches]),
-        ("decoder.mask", target, [batch.target_mask for batch in batches]),
-        ("targets", target, [batch.target for batch in batches]),
-    ):
-        arrays[name] = torch.cat([_wide(value, width) for value in values])
+        values = torch.cat([_wide(row[name], times(name, row[name]), widths) for row in rows])
+        key = "predictions" if name == "logits" else name
+        arrays[key] = values.argmax(dim=-1) if name == "logits" else values
+    words: dict[str, tuple[str, Callable[[Batch], Tensor]]] = {
+        "encoder.words": ("source", lambda batch: batch.source),
+        "encoder.mask": ("source", lambda batch: batch.source_mask),
+        "decoder.words": ("target", lambda batch: batch.inputs),
+        "decoder.mask": ("target", lambda batch: batch.target_mask),
+        "targets": ("target", lambda batch: batch.target),
+    }
+    for name, (side, of) in words.items():
+        arrays[name] = torch.cat([_wide(of(batch).cpu(), {1: side}, widths) for batch in batches])
     return arrays
 
 
-def _wide(values: Tensor, width: int) -> Tensor:
-    """Zeros after the second axis up to a width; what lies past it is cut."""
-    values = values[:, :width]
-    missing = width - values.shape[1]
-    if not missing:
-        return values
-    return torch.cat([values, values.new_zeros(values.shape[0], missing, *values.shape[2:])], dim=1)
+def _wide(values: Tensor, axes: Mapping[int, str], widths: Mapping[str, int]) -> Tensor:
+    """Zeros at the end of some axes up to the common widths."""
+    for axis, side in axes.items():
+        shape = list(values.shape)
+        shape[axis] = widths[side] - shape[axis]
+        if shape[axis]:
+            values = torch.cat([values, values.new_zeros(shape)], dim=axis)
+    return values

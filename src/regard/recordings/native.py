@@ -10,8 +10,10 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from regard.errors import RegardError
 from regard.models import EncoderDecoder, Output, Seq2Seq, Site, mixed_inputs
 from regard.recordings.gather import Sizes, Watch, gather
+from regard.recordings.published import AttentiveSpeller
 from regard.recordings.recording import Chunk, Metadata, Recording, SiteInfo, numbers
 from regard.tasks import Batch, Vocabulary
 from regard.training.evaluation import evaluating
@@ -37,6 +39,8 @@ def record_model(
     what it was.
     """
     sizes = _sizes(batches)
+    if not sizes.sample:
+        raise RegardError("There is nothing to record: no samples were given.")
     with evaluating(model) as device:
         start = next(batches())[:1].to(device)
         output = _output(model, start, inputs, gates)[1]
@@ -83,7 +87,7 @@ def _piece(model: Seq2Seq, batch: Batch, inputs: Inputs, gates: bool) -> Chunk:
         "decoder.states": output.decoder_states * there[:, :, None],
         "decoder.words": fed * there,
         "decoder.mask": there,
-        "targets": batch.target,
+        "targets": batch.target * there,
         "predictions": output.logits.argmax(dim=2) * there,
     }
     if batch.alignment is not None:
@@ -131,6 +135,9 @@ def _site_arrays(name: str, site: Site, masks: dict[str, Tensor]) -> dict[str, T
 
 def readout_of(model: Seq2Seq) -> tuple[Chunk, dict[str, tuple[int, int]]]:
     """The output layer, and which of its columns meet the state and which the context."""
+    if isinstance(model, AttentiveSpeller):  # two matrices, of which only the product is recorded
+        weight, bias, columns = model.whole_readout
+        return {"readout": numbers(weight), "readout.bias": numbers(bias)}, columns
     readout = getattr(model, "readout", None)
     if not isinstance(readout, torch.nn.Linear):
         return {}, {}

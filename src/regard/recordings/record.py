@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from regard.errors import RegardError
+from regard.errors import RegardError, unknown
 from regard.models import Seq2Seq
 from regard.recordings.arrays import record_arrays
 from regard.recordings.gather import Watch
@@ -38,12 +38,12 @@ def record(
 ) -> Recording:
     """Record what a model does: its states, words, queries, keys, scores and weights.
 
-    `what` is a run (or its folder), a model with Regard's interface and its `task` (or its
-    `vocabularies` and `pairs` of words), any PyTorch module with `at`, `call` and `batches` (see
-    `record_module`), or a mapping of arrays (see `record_arrays`). `n` fresh samples are drawn
-    from the task with `seed`, or the rows of a `split` are taken (`test` where a task has fixed
-    rows). With `out`, the recording goes
-    to that file piece by piece, whatever its size; without, it stays in memory.
+    `what` is a run (or its folder), a model with Regard's interface and its `task` (or `pairs` of
+    words or `batches`, and `vocabularies` unless the model has its own), any PyTorch module with
+    `at`, `call` and `batches` (see `record_module`), or a mapping of arrays (see
+    `record_arrays`). `n` fresh samples are drawn from the task with `seed`, or the rows of a
+    `split` are taken (`test` where a task has fixed rows). With `out`, the recording of a run or
+    model goes to that file piece by piece, whatever its size; without, it stays in memory.
 
     >>> recording = regard.record(run, n=1000, out="aed.safetensors")     # doctest: +SKIP
     """
@@ -51,6 +51,7 @@ def record(
     if isinstance(what, (str, Path)):
         what = Run.open(what)
     if isinstance(what, Run):
+        _no_more(adapter, "a run")
         model, task = what.model(checkpoint), what.task()
         origin = {
             "adapter": "run", "run": what.folder.name, "task": what.config.task_name,
@@ -62,9 +63,12 @@ def record(
         source = samples(task, n, seed, split)
         return record_model(model, source, vocabularies, origin, inputs, gates, path, watch)
     if isinstance(what, Seq2Seq):
-        vocabularies = _vocabularies(task, adapter.pop("vocabularies", None))
+        vocabularies = _vocabularies(task, adapter.pop("vocabularies", None), what)
+        origin = {
+            "adapter": "model", "model": type(what).__name__, **(adapter.pop("origin", None) or {}),
+        }  # fmt: skip
+        _no_more(adapter, "a model")
         source = _given(vocabularies, pairs, batches) or samples(_needed(task), n, seed, split)
-        origin = {"adapter": "model", "model": type(what).__name__, **adapter}
         return record_model(what, source, vocabularies, origin, inputs, gates, path, watch)
     if isinstance(what, Mapping):
         return record_arrays(what, out=path, **adapter)
@@ -74,6 +78,14 @@ def record(
     raise RegardError(
         f"A {type(what).__name__} cannot be recorded. Give a run, a model, a module or arrays."
     )
+
+
+def _no_more(adapter: Mapping[str, Any], what: str) -> None:
+    """A misspelled option is a fault, not something to pass over."""
+    known = ["n", "out", "inputs", "gates", "checkpoint", "seed", "split", "task", "pairs",
+             "batches", "vocabularies", "origin"]  # fmt: skip
+    if adapter:
+        raise RegardError(*(unknown(f"option for recording {what}", o, known) for o in adapter))
 
 
 def samples(task: Task, n: int, seed: int, split: str | None) -> Batches:
@@ -113,9 +125,12 @@ def _given(
     return lambda: whole.pieces(PIECE)
 
 
-def _vocabularies(task: Task | None, given: Any) -> tuple[Vocabulary, Vocabulary]:
+def _vocabularies(task: Task | None, given: Any, model: Seq2Seq) -> tuple[Vocabulary, Vocabulary]:
     if given is not None:
         return given[0], given[1]
+    source, target = (getattr(model, f"{side}_vocabulary", None) for side in ("source", "target"))
+    if task is None and isinstance(source, Vocabulary) and isinstance(target, Vocabulary):
+        return source, target
     task = _needed(task)
     return task.source_vocabulary, task.target_vocabulary
 
@@ -123,8 +138,8 @@ def _vocabularies(task: Task | None, given: Any) -> tuple[Vocabulary, Vocabulary
 def _needed(task: Task | None) -> Task:
     if task is None:
         raise RegardError(
-            "A model alone does not know what to read. Give task=, or vocabularies= with pairs="
-            " or batches=."
+            "A model alone does not know what to read. Give task=, or pairs= or batches= (and"
+            " vocabularies=, unless the model has its own)."
         )
     return task
 

@@ -148,6 +148,8 @@ class Recording:
 
     def chunks(self, names: Sequence[str] | None = None, rows: int = ROWS) -> Iterator[Chunk]:
         """All samples, some at a time, in order; only the arrays named, or all of them."""
+        if rows < 1:
+            raise RegardError(f"rows={rows} does not fit: a chunk has 1 sample or more.")
         wanted = [
             name
             for name in (self.names() if names is None else map(self._known, names))
@@ -214,13 +216,14 @@ def load_recording(path: str | Path) -> Recording:
         )
     file = File(path)
     try:
-        metadata = Metadata.from_json(file.metadata["regard"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if "regard" not in file.metadata:
+            raise ValueError("nothing in it says that Regard wrote it")
+        return Recording(file, Metadata.from_json(file.metadata["regard"]))
+    except (KeyError, TypeError, ValueError, AttributeError, RegardError) as error:
         raise RegardError(
             f"{path} is a safetensors file, but not a recording that this version of Regard"
             f" can read ({error}). Record again: `regard record RUN`."
         ) from None
-    return Recording(file, metadata)
 
 
 def numbers(values: Any) -> Array:
