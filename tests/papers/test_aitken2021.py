@@ -1,4 +1,4 @@
-"""Every experiment of aitken2021 measures what its claims' rules speak of, on runs of any quality."""
+"""Every experiment of aitken2021 measures what the rules of its claims need, on any runs."""
 
 from __future__ import annotations
 
