@@ -64,7 +64,8 @@ def _size(panel: Panel) -> tuple[float, float]:
     if heat is None:
         bars = [mark for mark in panel.marks if isinstance(mark, Bars)]
         count = sum(len(mark.x) for mark in bars)
-        return max(3.4, 0.14 * count + 1.0), 2.6
+        legend = 1.0 if any(mark.label for mark in bars) else 0.0
+        return max(3.4, 0.14 * count + 1.0) + legend, 2.6
     if not heat.numbers:  # colours alone need less room than numbers
         return (
             min(4.5, max(2.6, 0.14 * len(heat.columns) + 1.3)),
@@ -118,7 +119,9 @@ def _panel(panel: Panel, ax: Axes) -> None:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     if panel.square:
         ax.set_aspect("equal", adjustable="datalim")
-    if any(isinstance(m, Line | Bars | Points) and m.label for m in panel.marks):
+    if any(isinstance(m, Bars) and m.label for m in panel.marks):
+        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))  # bars fill the whole panel
+    elif any(isinstance(m, Line | Points) and m.label for m in panel.marks):
         ax.legend()
 
 
