@@ -116,7 +116,7 @@ VED: Preset = {
     "model.readout": "state",
     "training.l2": 1e-4,
     "training.learning_rate": 5e-3,
-    "training.updates": 6000,
+    "training.updates": 4000,
 }
 
 presets.register("ved")(VED)

@@ -43,7 +43,7 @@ PANELS = {"aed": "a, b", "ao": "c, d", "ved": "e, f"}  # of Fig. 2
 
 def one_to_one(model: str, scale: Scale, **overrides: object) -> list:  # type: ignore[type-arg]
     """The runs of one architecture; quick ones train for less time."""
-    updates = {"ved": 3500, "aed": 1500, "ao": 1200}
+    updates = {"ved": 2500, "aed": 1500, "ao": 1200}
     short = {"updates": updates[model]} if scale == "quick" else {}
     return seeds(count(scale), "one-to-one", model, **{**short, **overrides})
 

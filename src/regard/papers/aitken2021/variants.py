@@ -28,6 +28,11 @@ VARIANTS: dict[str, tuple[str, dict[str, object]]] = {
 }
 
 
+def longest(scale: Scale) -> dict[str, object]:
+    """Variants are trained for two thirds of the time at full scale: there are many of them."""
+    return {"updates": 2000} if scale == "full" else {}
+
+
 @experiments.register("aitken2021/variants")
 class VariantsExperiment(Experiment):
     """Do the findings hang on the cell or the attention?"""
@@ -39,7 +44,7 @@ class VariantsExperiment(Experiment):
     def plan(self, scale: Scale) -> Plan:
         """One condition per variant."""
         return {
-            name: one_to_one(preset, scale, **changes)
+            name: one_to_one(preset, scale, **{**longest(scale), **changes})
             for name, (preset, changes) in VARIANTS.items()
         }
 
