@@ -99,6 +99,7 @@ AED: Preset = {
     "training.forcing": "always",
     "training.l2": 1e-3,
     "sorting/training.l2": 1e-4,
+    "escan/training.updates": 4000,
     # Words of a language are too many for one-hot inputs.
     "parallel/model.inputs": "embedding",
     "parallel/model.embedding": 128,
@@ -131,6 +132,7 @@ AO: Preset = {
     "model.rotation": True,
     "model.one_hot_size": 100,
     "escan/model.time_scale": 100.0,
+    "escan/training.l2": 1e-4,
     "parallel/model.one_hot_size": None,
     "parallel/model.time_scale": 100.0,
 }
