@@ -99,7 +99,7 @@ AED: Preset = {
     "training.forcing": "always",
     "training.l2": 1e-3,
     "sorting/training.l2": 1e-4,
-    "escan/training.updates": 4000,
+    "sorting/training.updates": 2000,
     # Words of a language are too many for one-hot inputs.
     "parallel/model.inputs": "embedding",
     "parallel/model.embedding": 128,
@@ -117,7 +117,7 @@ VED: Preset = {
     "model.readout": "state",
     "training.l2": 1e-4,
     "training.learning_rate": 5e-3,
-    "training.updates": 4000,
+    "training.updates": 3000,
 }
 
 presets.register("ved")(VED)
@@ -131,6 +131,7 @@ AO: Preset = {
     "model.time_scale": 20.0,
     "model.rotation": True,
     "model.one_hot_size": 100,
+    "one-to-one/training.updates": 2000,
     "escan/model.time_scale": 100.0,
     "escan/training.l2": 1e-4,
     "parallel/model.one_hot_size": None,
