@@ -55,6 +55,7 @@ class AblateResult(Result[Ablated]):
     """Accuracies over seeds."""
 
     name = "ablate"
+    within = (0.0, 1.0)
 
     def table(self) -> Table:
         """A row per change, with the accuracy and how much was lost."""
@@ -86,7 +87,7 @@ class AblateResult(Result[Ablated]):
                 )
             rule = Rule("as it is", y=found["baseline"].mean)
             panels.append(
-                Panel(f"{way} a component", "", "word accuracy", (*bars, rule), (0, 1.05))
+                Panel(f"{way} a component", "place", "word accuracy", (*bars, rule), (0, 1.05))
             )
         return Figure(
             "ablate",

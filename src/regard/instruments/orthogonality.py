@@ -11,6 +11,7 @@ from torch.nn.functional import normalize
 
 from regard.display import Figure, Line, Panel, Rule
 from regard.instruments.decomposition import Decomposition, as_tensor
+from regard.instruments.geometry import mean_there
 from regard.instruments.instrument import Measured, Result, Sources, each, instruments, numbers
 from regard.recordings.storage import Array
 
@@ -44,7 +45,7 @@ class OrthogonalityResult(Result[Angles]):
         """Mean |cos| over steps, with the level of random vectors."""
         lines = []
         for colour, name in enumerate(self.first.by_step):
-            mean = np.mean([seed.by_step[name] for seed in self.seeds], axis=0)
+            mean = mean_there([seed.by_step[name] for seed in self.seeds])
             steps = numbers(range(1, len(mean) + 1))
             lines.append(Line(name, steps, numbers(mean), colour=colour, points=True))
         return Figure(
@@ -97,5 +98,10 @@ def _measure(source: Decomposition) -> Angles:
     return Angles(
         {name: (total / counts[name].clamp(min=1)).numpy() for name, total in sums.items()},
         {name: counts[name].expand_as(total).numpy() for name, total in sums.items()},
-        math.sqrt(2 / (math.pi * hidden)),
+        _chance(hidden),
     )
+
+
+def _chance(size: int) -> float:
+    """E|cos| of two random directions: Γ(n/2) / (√π Γ((n+1)/2)), near √(2/πn) where n is large."""
+    return math.exp(math.lgamma(size / 2) - math.lgamma((size + 1) / 2)) / math.sqrt(math.pi)
