@@ -15,6 +15,7 @@ from regard.instruments.geometry import mean_there
 from regard.instruments.instrument import Measured, Result, Sources, each, instruments, numbers
 from regard.recordings.storage import Array
 
+ROUNDING = 1e-5  # parts this small beside the state are float32's rounding
 PAIRS = (("decoder", "encoder"), ("encoder", "encoder"), ("decoder", "decoder"))
 
 
@@ -83,8 +84,11 @@ def _measure(source: Decomposition) -> Angles:
             part = components[side]
             assert part is not None
             parts = part.parts(chunk[f"{side}.states"], chunk[f"{side}.words"])
-            mask = as_tensor(chunk[f"{side}.mask"])
-            free[side] = normalize(parts.input + parts.delta, dim=2)[mask]  # (states, features)
+            rest = parts.input + parts.delta
+            # The only state at its step is its own mean: what is left is rounding, no direction.
+            whole = as_tensor(chunk[f"{side}.states"]).norm(dim=2)
+            there = as_tensor(chunk[f"{side}.mask"]) & (rest.norm(dim=2) > ROUNDING * whole)
+            free[side] = normalize(rest[there], dim=1)  # (states, features)
         for ours, theirs in PAIRS:
             mu = components[ours]
             if mu is None or theirs not in free or mu.temporal.shape[1] != free[theirs].shape[1]:
