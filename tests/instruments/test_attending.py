@@ -189,7 +189,7 @@ def test_a_word_that_never_stands_at_its_step_has_no_number() -> None:
     found = lean(brute.recording(made), window=2)
     assert not any("e3" in name for name in found.estimates())
     assert all(np.isfinite(value.mean) for value in found.estimates().values())
-    assert found.table().rows and found.figure().svg()
+    assert found.table().rows and found.figure().interactive()["data"]
 
 
 def test_lean_and_offset_choose_sites_and_heads() -> None:

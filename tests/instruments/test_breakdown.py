@@ -189,7 +189,7 @@ def test_seeds_of_other_lengths_are_compared_step_by_step() -> None:
     found = breakdown([brute.recording(short), brute.recording(long)])
     assert found.n == 2
     assert len(found.to_json()["by_step"]["temporal-temporal"]) == 6
-    assert found.figure().svg()
+    assert found.figure().interactive()["data"]
 
 
 def test_intervals_of_shares_stay_within_0_and_1() -> None:
