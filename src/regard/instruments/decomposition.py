@@ -94,11 +94,12 @@ class Sums:
         width = h.shape[1]
         if vocabulary <= SMALL:
             # One product gives the sum of every word at every step; both sums follow from it.
-            # Zero times whatever lies in the padding must be zero, be it NaN or infinite.
-            h = h.masked_fill(~there[:, :, None], 0)
             units = torch.arange(vocabulary)[None, :, None] == numbers.t()[:, None, :]
             units &= there.t()[:, None, :]  # (time, word, sample)
             both = torch.bmm(units.to(h.dtype), h.transpose(0, 1)).double()
+            if not both.isfinite().all():  # zero times NaN or ∞ in the padding is not zero
+                h = h.masked_fill(~there[:, :, None], 0)
+                both = torch.bmm(units.to(h.dtype), h.transpose(0, 1)).double()
             self.temporal[:width] += both.sum(dim=1)
             self.input += both.sum(dim=0)
             self.counts[:, :width] += units.sum(dim=2).t()
