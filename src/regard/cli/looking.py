@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -13,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from regard.cli.console import err, interruptible, out, parse, print_json
 from regard.display import Table
 from regard.errors import RegardError, unknown
-from regard.instruments import Result, instruments
+from regard.instruments import Decomposition, Result, decompose, instruments
 from regard.recordings import Recording, load_recording, record
 from regard.runs import Run
 
@@ -92,9 +93,9 @@ def inspect_command(
     options, wrong = _options(known, values)
     if faults or wrong:
         raise RegardError(*faults, *wrong)
-    places = [target, *others]
     with interruptible():
-        results = {name: _measure(name, places, n, options[name]) for name in known}
+        sources = Sources([target, *others], n)
+        results = {name: sources.measure(name, options[name]) for name in known}
     if to is not None:
         for result in results.values():
             result.save(to)
@@ -108,12 +109,24 @@ def inspect_command(
         out.print(f"Tables and figures: {to}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _measure(name: str, places: list[Path], n: int, options: dict[str, Any]) -> Result[Any]:
-    """Instruments of recordings get recordings, made if need be; the others get runs."""
-    instrument = instruments[name]
-    if next(iter(inspect.signature(instrument).parameters)) == "runs":
-        return instrument([_run(name, place) for place in places], **{"n": n, **options})
-    return instrument([_recording(place, n) for place in places], **options)
+class Sources:
+    """What is inspected. Recordings are made, if need be, and decomposed once for all."""
+
+    def __init__(self, places: list[Path], n: int):
+        self.places, self.n = places, n
+
+    @cached_property
+    def decomposed(self) -> list[Decomposition]:
+        """One decomposition per place."""
+        return [decompose(_recording(place, self.n)) for place in self.places]
+
+    def measure(self, name: str, options: dict[str, Any]) -> Result[Any]:
+        """Instruments of recordings get recordings, the others get runs."""
+        instrument = instruments[name]
+        if next(iter(inspect.signature(instrument).parameters)) == "runs":
+            runs = [_run(name, place) for place in self.places]
+            return instrument(runs, **{"n": self.n, **options})
+        return instrument(self.decomposed, **options)
 
 
 def _run(name: str, place: Path) -> Run:

@@ -55,6 +55,7 @@ class AblateResult(Result[Ablated]):
     """Accuracies over seeds."""
 
     name = "ablate"
+    within = (0.0, 1.0)
 
     def table(self) -> Table:
         """A row per change, with the accuracy and how much was lost."""
@@ -86,7 +87,7 @@ class AblateResult(Result[Ablated]):
                 )
             rule = Rule("as it is", y=found["baseline"].mean)
             panels.append(
-                Panel(f"{way} a component", "", "word accuracy", (*bars, rule), (0, 1.05))
+                Panel(f"{way} a component", "place", "word accuracy", (*bars, rule), (0, 1.05))
             )
         return Figure(
             "ablate",
@@ -104,8 +105,9 @@ def ablate(runs: Runs, n: int = 1000, site: str | None = None, seed: int = 0) ->
     """Accuracy with μ, χ or Δ removed from, or swapped within, queries, keys or context.
 
     `remove` subtracts the component. `swap` puts a wrong one in its place: μ of another step of
-    the sample, χ of another word, Δ of another sample at the same step. The words fed are the
-    teacher's, so that one error does not cause the next. Takes runs, because the model runs anew.
+    the sample, χ of another word, Δ of another sample at the same step (none where that sample is
+    shorter). The words fed are the teacher's, so that one error does not cause the next. Takes
+    runs, because the model runs anew.
     """
     many = [runs] if isinstance(runs, (Run, str, Path)) else list(runs)
     opened = [run if isinstance(run, Run) else Run.open(run) for run in many]
@@ -196,6 +198,8 @@ class Edit:
             place[seen] = torch.arange(len(seen))
             shift = torch.randint(1, max(2, len(seen)), self.words.shape, generator=self.generator)
             return chi[seen[(place[self.words] + shift) % len(seen)]]
+        if batch == 1:
+            return torch.zeros_like(own)  # there is no other sample
         return (own * self.mask[:, :, None]).roll(1, dims=0)  # another sample, the same step
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from regard.display import Bars, Figure, Line, Panel, Table
 from regard.errors import RegardError
 from regard.instruments.decomposition import Components, Decomposition, as_tensor, head_of
+from regard.instruments.geometry import mean_there
 from regard.instruments.instrument import Measured, Result, Sources, each, instruments, numbers
 from regard.instruments.terms import TERMS, nine_terms, substituted_terms
 from regard.recordings.storage import Array
@@ -29,15 +30,15 @@ class Shares(Measured):
 
     absolute: Array  # (term,)
     signed: Array  # (term,)
-    by_step: Array  # (term, target), absolute
+    by_step: Array  # (term, target), absolute, up to the last step that occurred
     by_head: Array  # (head, term), absolute
     by_pair: dict[tuple[str, str], Array]  # (decoder word, encoder word) -> (term + 1,): count last
-    by_sample: Array | None  # (sample, term), absolute
+    by_sample: Array | None  # (sample, term), absolute, mean over steps, positions and heads
     site: str
     exact: bool  # the score is bilinear, so that the terms add up to it
 
     def values(self) -> dict[str, float]:
-        """The nine absolute shares, and how much of the alignment the largest three explain."""
+        """The nine absolute shares."""
         return dict(zip(TERMS, map(float, self.absolute), strict=True))
 
 
@@ -51,13 +52,15 @@ class Totals:
         self.common = common  # word number -> place among the common ones, or -1
         pairs = (common[0].max() + 1) * (common[1].max() + 1)
         self.pairs = np.zeros((len(TERMS) + 1, int(pairs)))
-        self.samples: list[Array] = []
+        self.samples: list[Array] = []  # per piece (sample, term), sums over all else
+        self.places: list[Array] = []  # per piece (sample,), how many were summed
 
     def merge(self, other: Totals) -> Totals:
         """The totals of both, in place."""
         for name in ("absolute", "signed", "counts", "pairs"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.samples += other.samples
+        self.places += other.places
         return self
 
     def update(
@@ -73,9 +76,13 @@ class Totals:
         self.signed[head, :, : terms.shape[2]] += signed.sum(dim=(1, 3)).double().numpy()
         self.counts[head, : terms.shape[2]] += there.sum(dim=(0, 2)).double().numpy()
         self._pairs(absolute, there, words)
-        if keep:
-            each = there.sum(dim=(1, 2)).clamp(min=1)
-            self.samples.append((absolute.sum(dim=(2, 3)) / each).t().numpy())
+        if not keep:
+            return
+        if head == 0:  # a new piece; the other heads of it add to the same samples
+            self.samples.append(np.zeros((terms.shape[1], len(TERMS))))
+            self.places.append(np.zeros(terms.shape[1]))
+        self.samples[-1] += absolute.sum(dim=(2, 3)).double().t().numpy()
+        self.places[-1] += there.sum(dim=(1, 2)).double().numpy()
 
     def _pairs(self, absolute: Tensor, there: Tensor, words: tuple[Tensor, Tensor]) -> None:
         ours, theirs = (torch.from_numpy(c)[w] for c, w in zip(self.common, words, strict=True))
@@ -94,6 +101,7 @@ class Breakdown(Result[Shares]):
 
     top: int = 5
     name = "breakdown"
+    within = (0.0, 1.0)
 
     @property
     def shares(self) -> dict[str, float]:
@@ -132,7 +140,7 @@ class Breakdown(Result[Shares]):
             tuple(e.low for e in found.values()),
             tuple(e.high for e in found.values()),
         )
-        by_step = np.mean([seed.by_step for seed in self.seeds], axis=0)  # (term, target)
+        by_step = mean_there([seed.by_step for seed in self.seeds])  # (term, target)
         steps = numbers(range(1, by_step.shape[1] + 1))
         groups = (
             ("μ·μ", by_step[0]),
@@ -156,7 +164,7 @@ class Breakdown(Result[Shares]):
 
     def to_json(self) -> dict[str, Any]:
         """`shares` and `signed` by term, and the same over steps and heads."""
-        by_step = np.mean([seed.by_step for seed in self.seeds], axis=0)
+        by_step = mean_there([seed.by_step for seed in self.seeds])
         by_head = np.mean([seed.by_head for seed in self.seeds], axis=0)
         return {
             **super().to_json(),
@@ -210,7 +218,10 @@ def _measure(source: Decomposition, top: int, site: str | None, per_sample: bool
                 scores = queries @ keys.transpose(1, 2)
             else:
                 scores = as_tensor(head_of(chunk[f"{name}.scores"], head, info.heads))
-            values, index = scores.masked_fill(~masks[1][:, None, :], -torch.inf).topk(
+            allowed = masks[1][:, None, :]
+            if ask == answer == "decoder":  # a decoder looks back at itself, never ahead
+                allowed = allowed & torch.ones_like(scores[0], dtype=torch.bool).tril()
+            values, index = scores.masked_fill(~allowed, -torch.inf).topk(
                 min(top, scores.shape[2]), dim=2
             )
             both = (parts.queries[head], parts.keys[head])
@@ -242,6 +253,7 @@ def _shares(
 ) -> Shares:
     count = max(1.0, totals.counts.sum())
     per_step = np.maximum(totals.counts.sum(axis=0), 1)
+    steps = int(np.flatnonzero(totals.counts.sum(axis=0)).max(initial=0)) + 1
     heads = np.maximum(totals.counts.sum(axis=1), 1)[:, None]
     names = [
         {
@@ -261,10 +273,18 @@ def _shares(
     return Shares(
         totals.absolute.sum(axis=(0, 2)) / count,
         totals.signed.sum(axis=(0, 2)) / count,
-        totals.absolute.sum(axis=0) / per_step,
+        (totals.absolute.sum(axis=0) / per_step)[:, :steps],
         totals.absolute.sum(axis=2) / heads,
         pairs,
-        np.concatenate(totals.samples) if totals.samples else None,
+        _per_sample(totals),
         site,
         exact,
     )
+
+
+def _per_sample(totals: Totals) -> Array | None:
+    if not totals.samples:
+        return None
+    places = np.concatenate(totals.places)[:, None]
+    found: Array = np.concatenate(totals.samples) / np.maximum(places, 1)
+    return found

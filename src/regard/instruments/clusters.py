@@ -31,19 +31,25 @@ class Groups(Measured):
     @property
     def silhouette(self) -> float:
         """−1..1: how much nearer a state is to its own group than to the next; 0: no groups."""
-        if len(self.before) < 2 or np.allclose(self.states, self.states[0]):
+        if not 2 <= len(self.before) < len(self.states) or self._still:
             return 0.0
         return float(silhouette_score(self.states, self.group))
 
     @property
     def between(self) -> float:
-        """The share of the variance that lies between the groups."""
+        """The share of the variance that lies between the groups; 0 where nothing varies."""
+        if self._still:
+            return 0.0
         total = float(((self.states - self.states.mean(axis=0)) ** 2).sum())
         means = np.stack(
             [self.states[self.group == g].mean(axis=0) for g in range(len(self.before))]
         )
         within = float(((self.states - means[self.group]) ** 2).sum())
-        return 1 - within / max(total, 1e-300)
+        return 1 - within / total
+
+    @property
+    def _still(self) -> bool:
+        return bool(np.allclose(self.states, self.states[0]))
 
     def values(self) -> dict[str, float]:
         """The silhouette, the variance between groups, and how many groups there are."""
@@ -90,16 +96,24 @@ def clusters(
 ) -> ClustersResult:
     """States of one word by the word before it, with a silhouette score.
 
-    Without `word`, the one whose states vary most beyond time and word (largest E‖Δ‖²) is taken.
-    Groups of fewer than `least` states are left out; at most `limit` states are looked at.
+    Without `word`, the one whose states vary most beyond time and word (largest E‖Δ‖²) is taken,
+    of those seen `least` times; it is the first seed's for all seeds. Groups of fewer than `least`
+    states are left out; at most `limit` states are looked at.
     """
-    return ClustersResult(each(sources, lambda source: _measure(source, word, least, limit)))
+    chosen = [word] if word else []
+
+    def measure(source: Decomposition) -> Groups:
+        if not chosen:
+            chosen.append(_restless(source, least))
+        return _measure(source, chosen[0], least, limit)
+
+    return ClustersResult(each(sources, measure))
 
 
 def _measure(source: Decomposition, word: str, least: int, limit: int) -> Groups:
     recording = source.recording
     vocabulary = recording.vocabulary("encoder")
-    number = vocabulary.encode([word])[0] if word else _restless(source)
+    number = vocabulary.encode([word])[0]
     states, before = [], []
     for chunk in recording.chunks(["encoder.states", "encoder.words", "encoder.mask"], source.rows):
         words = chunk["encoder.words"]
@@ -127,7 +141,7 @@ def _measure(source: Decomposition, word: str, least: int, limit: int) -> Groups
     )
 
 
-def _restless(source: Decomposition) -> int:
+def _restless(source: Decomposition, least: int) -> str:
     """The word whose states vary most beyond time and word."""
     encoder, words = source.encoder, source.recording.words("encoder")
     squares = np.zeros(len(words))
@@ -137,7 +151,9 @@ def _restless(source: Decomposition) -> int:
         delta = encoder.delta(chunk["encoder.states"], chunk["encoder.words"])
         size = np.square(delta[mask], dtype=np.float64).sum(axis=1)
         squares += np.bincount(chunk["encoder.words"][mask], size, len(words))
-    special = [n for n, word in enumerate(words) if word in SPECIAL]
-    mean = squares / np.maximum(encoder.counts.sum(axis=1), 1)
-    mean[special] = -1
-    return int(mean.argmax())
+    counts = encoder.counts.sum(axis=1)
+    mean = squares / np.maximum(counts, 1)
+    mean[[word in SPECIAL for word in words] | (counts < least)] = -1
+    if mean.max() < 0:
+        raise RegardError(f"No word was seen {least} times. Record more samples.")
+    return words[int(mean.argmax())]

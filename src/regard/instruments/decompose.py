@@ -57,7 +57,7 @@ class Decomposed(Result[Sizes]):
             "Mean squared length of each component, as a share of the states'. The shares need"
             " not add up to 1: the temporal and the input component may lean on each other."
         )
-        panel = Panel("Size of the components", "", "E‖part‖² / E‖h‖²", bars)
+        panel = Panel("Size of the components", "component", "E‖part‖² / E‖h‖²", bars)
         return Figure("decompose", caption, (panel,))
 
 

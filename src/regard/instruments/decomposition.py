@@ -50,8 +50,14 @@ class Components:
 
     @property
     def steps(self) -> int:
-        """How many steps occurred."""
-        return int(np.count_nonzero(self.counts.sum(axis=0)))
+        """How many steps there are, up to the last that occurred."""
+        return int(np.flatnonzero(self.counts.sum(axis=0)).max(initial=-1)) + 1
+
+    def reached(self, share: float) -> int:
+        """How many steps, from the first, at least a `share` of the most samples reach."""
+        samples = self.counts.sum(axis=0)
+        kept = samples[: self.steps] >= share * samples.max(initial=0)
+        return int(np.flatnonzero(kept).max(initial=-1)) + 1
 
     @cached_property
     def tensors(self) -> tuple[Tensor, Tensor]:
@@ -97,6 +103,9 @@ class Sums:
             units = torch.arange(vocabulary)[None, :, None] == numbers.t()[:, None, :]
             units &= there.t()[:, None, :]  # (time, word, sample)
             both = torch.bmm(units.to(h.dtype), h.transpose(0, 1)).double()
+            if not both.isfinite().all():  # zero times NaN or ∞ in the padding is not zero
+                h = h.masked_fill(~there[:, :, None], 0)
+                both = torch.bmm(units.to(h.dtype), h.transpose(0, 1)).double()
             self.temporal[:width] += both.sum(dim=1)
             self.input += both.sum(dim=0)
             self.counts[:, :width] += units.sum(dim=2).t()
@@ -137,6 +146,25 @@ class SiteComponents:
     info: SiteInfo
     queries: tuple[Components, ...]
     keys: tuple[Components, ...]
+    vector: Array | None = None  # (head, features), where scores = vector · tanh(queries + keys)
+
+    def head(self, number: int) -> tuple[Components, Components]:
+        """The components of one head's queries and keys."""
+        if not 0 <= number < len(self.queries):
+            raise RegardError(
+                f"head={number} does not fit: '{self.name}' has the heads"
+                f" 0 to {len(self.queries) - 1}."
+            )
+        return self.queries[number], self.keys[number]
+
+    def temporal(self, head: int = 0) -> Array:
+        """The score of every mean query with every mean key: μ_s·μ_t. (target, source)"""
+        asked, answered = (part.temporal[: part.steps] for part in self.head(head))
+        if self.vector is None:
+            found: Array = asked @ answered.T
+            return found
+        found = np.tanh(asked[:, None] + answered[None]) @ self.vector[head]
+        return found
 
 
 @dataclass(frozen=True)
@@ -182,7 +210,8 @@ class Decomposition:
             return SiteComponents(name, info, (self.decoder,), (self.encoder,))
         queries = self._heads(f"{name}.queries", info.asks, info.heads)
         keys = self._heads(f"{name}.keys", info.answers, info.heads)
-        return SiteComponents(name, info, queries, keys)
+        vector = None if info.bilinear else self.recording[f"{name}.vector"]
+        return SiteComponents(name, info, queries, keys, vector)
 
     def _heads(self, array: str, side: str, heads: int) -> tuple[Components, ...]:
         sums = [_sums(self.recording, side, array) for _ in range(heads)]

@@ -55,8 +55,11 @@ def softmax(scores: Array) -> Array:
 
 
 def mean_there(rows: Sequence[Array]) -> Array:
-    """The mean over the first axis of what is a number; NaN where nothing is."""
-    values = np.array(rows)
+    """The mean over seeds of what is a number, NaN where nothing is; some may be shorter."""
+    shape = tuple(np.max([row.shape for row in rows], axis=0))
+    values = np.full((len(rows), *shape), np.nan)
+    for number, row in enumerate(rows):
+        values[number][tuple(slice(size) for size in row.shape)] = row
     there = np.isfinite(values)
     counts = there.sum(axis=0)
     sums = np.where(there, values, 0).sum(axis=0)

@@ -10,6 +10,7 @@ from regard.display import Figure, Line, Panel, Points
 from regard.instruments.decomposition import Components, Decomposition
 from regard.instruments.geometry import Axes
 from regard.instruments.instrument import Measured, Result, Sources, each, instruments, numbers
+from regard.instruments.readouts import projected
 from regard.recordings.storage import Array
 
 SHOWN = 8  # words that get a colour of their own: the most frequent ones
@@ -128,6 +129,8 @@ def _readouts(source: Decomposition) -> dict[str, Array]:
     recording = source.recording
     part = "context" if "context" in recording.metadata.readout else "state"
     if "readout" not in recording or part not in recording.metadata.readout:
+        return {}
+    if part == "context" and projected(recording):
         return {}
     vectors = recording.readout(part)
     if vectors.shape[1] != source.encoder.input.shape[1] or "targets" not in recording:

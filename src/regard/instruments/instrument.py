@@ -43,6 +43,7 @@ class Result(ABC, Generic[M]):
 
     seeds: tuple[M, ...]
     name: ClassVar[str]
+    within: ClassVar[tuple[float, float] | None] = None  # what no value, and no interval, leaves
 
     @property
     def n(self) -> int:
@@ -56,7 +57,7 @@ class Result(ABC, Generic[M]):
 
     def estimates(self) -> dict[str, Estimate]:
         """Every number over seeds."""
-        return over([seed.values() for seed in self.seeds])
+        return over([seed.values() for seed in self.seeds], self.within)
 
     def table(self) -> Table:
         """The numbers, with their intervals."""
@@ -99,9 +100,12 @@ Instrument = Callable[..., Result[Any]]
 instruments: Registry[Instrument] = Registry("instrument")
 
 
-def over(seeds: Sequence[dict[str, float]]) -> dict[str, Estimate]:
-    """Numbers by name, one mapping per seed, as estimates over seeds."""
-    return {name: Estimate.of(seed[name] for seed in seeds) for name in seeds[0]}
+def over(
+    seeds: Sequence[dict[str, float]], within: tuple[float, float] | None = None
+) -> dict[str, Estimate]:
+    """Numbers by name, one mapping per seed, as estimates over seeds; only what all seeds have."""
+    shared = [name for name in seeds[0] if all(name in seed for seed in seeds)]
+    return {name: Estimate.of((seed[name] for seed in seeds), within) for name in shared}
 
 
 def each(sources: Sources, measure: Callable[[Decomposition], M]) -> tuple[M, ...]:

@@ -11,15 +11,7 @@ from regard.errors import RegardError
 from regard.instruments.decomposition import Decomposition, as_tensor, head_of
 from regard.instruments.geometry import mean_there
 from regard.instruments.inputs import frequent
-from regard.instruments.instrument import (
-    Measured,
-    Result,
-    Sources,
-    each,
-    instruments,
-    numbers,
-    over,
-)
+from regard.instruments.instrument import Measured, Result, Sources, each, instruments, numbers
 from regard.recordings.storage import Array
 
 SHOWN = 12
@@ -40,13 +32,21 @@ class Leaning(Measured):
         return self.by_offset[:, self.window]
 
     def values(self) -> dict[str, float]:
-        """Per word the dot product at t = s, and how it grows with the offset (per step)."""
+        """Per word the dot product at t = s, and how it grows with the offset (per step).
+
+        A word that never stood at t = s has no number, and without a second offset no slope.
+        """
         offsets = np.arange(-self.window, self.window + 1)
-        found = {word: float(value) for word, value in zip(self.words, self.at_once, strict=True)}
+        found = {
+            word: float(value)
+            for word, value in zip(self.words, self.at_once, strict=True)
+            if np.isfinite(value)
+        }
         for word, row in zip(self.words, self.by_offset, strict=True):
             there = np.isfinite(row)
-            slope = np.polyfit(offsets[there], row[there], 1)[0] if there.sum() > 1 else np.nan
-            found[f"slope of {word}"] = float(slope)
+            if there.sum() > 1:
+                slope = np.polyfit(offsets[there], row[there], 1)[0]
+                found[f"slope of {word}"] = float(slope)
         return found
 
 
@@ -56,17 +56,11 @@ class LeanResult(Result[Leaning]):
 
     name = "lean"
 
-    def estimates(self) -> dict:  # type: ignore[type-arg]
-        """Over the words that every seed has."""
-        every = [seed.values() for seed in self.seeds]
-        shared = [name for name in every[0] if all(name in other for other in every)]
-        return over([{name: other[name] for name in shared} for other in every])
-
     def table(self) -> Table:
         """A row per word."""
         found = self.estimates()
         words = [word for word in self.first.words if word in found]
-        rows = tuple((word, found[word], found[f"slope of {word}"]) for word in words)
+        rows = tuple((word, found[word], found.get(f"slope of {word}", "")) for word in words)
         title = f"Lean of the input-delta components, {self.n} seed{'s' * (self.n > 1)}"
         return Table(title, ("word", "(χ+Δ)·μ at t = s", "slope per step of t − s"), rows)
 
@@ -93,23 +87,39 @@ class LeanResult(Result[Leaning]):
             "Dot product of a word's input-delta component with the decoder's temporal component"
             f" (negative: the word makes its step less attended), {self.n} seeds.",
             (
-                Panel("At t = s", "", "(χ + Δ)·μ", (bars,)),
+                Panel("At t = s", "word", "(χ + Δ)·μ", (bars,)),
                 Panel("Over the offset", "offset t − s (steps)", "(χ + Δ)·μ", tuple(lines)),
             ),
         )
 
 
 @instruments.register("lean")
-def lean(sources: Sources, window: int = 5, words: int = SHOWN) -> LeanResult:
-    """(χ_x + Δ_t)·μ_s per word, at t = s and against t − s; the `words` most frequent ones."""
+def lean(
+    sources: Sources,
+    window: int = 5,
+    words: int = SHOWN,
+    site: str | None = None,
+    head: int = 0,
+) -> LeanResult:
+    """(χ_x + Δ_t)·μ_s per word, at t = s and against t − s; the `words` most frequent ones.
+
+    μ is that of the queries, χ + Δ that of the keys, in one `head` of one attention `site`.
+    """
     if window < 1 or words < 1:
         raise RegardError("window and words are 1 or more.")
-    return LeanResult(each(sources, lambda source: _measure(source, window, words)))
+    return LeanResult(each(sources, lambda source: _measure(source, window, words, site, head)))
 
 
-def _measure(source: Decomposition, window: int, count: int) -> Leaning:
-    recording, site = source.recording, source.site()
-    asked, answered, info = site.queries[0], site.keys[0], site.info
+def _measure(
+    source: Decomposition, window: int, count: int, name: str | None, head: int
+) -> Leaning:
+    recording, site = source.recording, source.site(name)
+    (asked, answered), info = site.head(head), site.info
+    if not info.bilinear:
+        raise RegardError(
+            f"The score of '{site.name}' is not a product of queries and keys, so (χ + Δ)·μ is no"
+            " part of it. `breakdown` takes such a score apart by substitution."
+        )
     vocabulary = recording.words(info.answers)
     chosen = frequent(answered, vocabulary, count)
     mu = asked.tensors[0][: asked.steps]  # (target, features)
@@ -120,7 +130,7 @@ def _measure(source: Decomposition, window: int, count: int) -> Leaning:
         [keys, f"{info.answers}.words", f"{info.answers}.mask"], source.rows
     ):
         words, mask = chunk[f"{info.answers}.words"], chunk[f"{info.answers}.mask"]
-        states = as_tensor(head_of(chunk[keys], 0, info.heads))
+        states = as_tensor(head_of(chunk[keys], head, info.heads))
         free = states - answered.tensors[0][: states.shape[1]]
         dots = (free @ mu.t()).double().numpy()  # (sample, source, target)
         for index, offset in enumerate(range(-window, window + 1)):

@@ -9,7 +9,7 @@ import numpy as np
 from regard.display import Figure, Heat, Line, Panel
 from regard.errors import RegardError
 from regard.instruments.decomposition import Decomposition
-from regard.instruments.geometry import mean_there, path, rank_correlation, softmax
+from regard.instruments.geometry import mean_there, rank_correlation, softmax
 from regard.instruments.instrument import Measured, Result, Sources, each, instruments, numbers
 from regard.recordings import Recording
 from regard.recordings.storage import Array
@@ -29,13 +29,12 @@ class Offsets(Measured):
         """Mean offset of both, how far they are apart, and how they go together over time."""
         both = np.isfinite(self.data)
         best, data = self.best[both], self.data[both]
+        half = len(best) // 2
         return {
             "temporal offset": float(best.mean()),
             "data offset": float(data.mean()),
             "error": float(np.abs(best - data).mean()),
-            "late minus early": float(
-                best[len(best) // 2 :].mean() - best[: len(best) // 2].mean()
-            ),
+            "late minus early": float(best[half:].mean() - best[:half].mean()) if half else 0.0,
             "correlation": rank_correlation(best, data),
         }
 
@@ -58,18 +57,22 @@ class OffsetResult(Result[Offsets]):
             "softmax(μ·μ), scaled by row",
             numbers=False,
         )
-        best = np.array([s.best for s in self.seeds], dtype=float)
-        steps = numbers(range(1, best.shape[1] + 1))
+        longest = max(len(s.best) for s in self.seeds)
+        best = np.full((self.n, longest), np.nan)  # seeds may have seen phrases of other lengths
+        for number, s in enumerate(self.seeds):
+            best[number, : len(s.best)] = s.best
+        data = mean_there([s.data for s in self.seeds])
+        steps = numbers(range(1, longest + 1))
         lines = (
             Line(
                 "largest μ·μ",
                 steps,
-                numbers(best.mean(axis=0)),
-                numbers(best.min(axis=0)) if self.n > 1 else None,
-                numbers(best.max(axis=0)) if self.n > 1 else None,
+                numbers(np.nanmean(best, axis=0)),
+                numbers(np.nanmin(best, axis=0)) if self.n > 1 else None,
+                numbers(np.nanmax(best, axis=0)) if self.n > 1 else None,
                 points=True,
             ),
-            Line("data", steps, numbers(seed.data), colour=1, dashed=True),
+            Line("data", steps, numbers(data), colour=1, dashed=True),
         )
         source = "alignments" if seed.known else "mean lengths"
         return Figure(
@@ -84,23 +87,31 @@ class OffsetResult(Result[Offsets]):
 
 
 @instruments.register("offset")
-def offset(sources: Sources, window: int = 5) -> OffsetResult:
+def offset(
+    sources: Sources,
+    window: int = 5,
+    site: str | None = None,
+    head: int = 0,
+    reach: float = 0.0,
+) -> OffsetResult:
     """softmax over t of μ_s·μ_t against t − s, scaled per row, with the data's mean offset.
 
+    μ are the mean queries and keys of one `head` of one attention `site`.
     Where the recording has alignments, the data's offset is their mean per decoder step; where
     not, it is what mean lengths imply: s · (mean source length / mean target length) − s.
+    Only decoder steps that at least a share `reach` of the samples have are looked at.
     """
     if window < 1:
         raise RegardError(f"window={window} does not fit: look at 1 step or more on each side.")
-    return OffsetResult(each(sources, lambda source: _measure(source, window)))
+    return OffsetResult(each(sources, lambda source: _measure(source, window, site, head, reach)))
 
 
-def _measure(source: Decomposition, window: int) -> Offsets:
-    site = source.site()
-    asked, answered = path(site.queries[0]), path(site.keys[0])
-    if asked.shape[1] != answered.shape[1]:
-        raise RegardError("Queries and keys have different sizes here; μ·μ means nothing.")
-    shares = softmax(asked @ answered.T)  # (target, source)
+def _measure(
+    source: Decomposition, window: int, site: str | None, head: int, reach: float
+) -> Offsets:
+    parts = source.site(site)
+    steps = parts.head(head)[0].reached(reach)
+    shares = softmax(parts.temporal(head)[:steps])  # (target, source)
     target, length = shares.shape
     low, high = shares.min(axis=1, keepdims=True), shares.max(axis=1, keepdims=True)
     scaled = (shares - low) / np.maximum(high - low, 1e-300)
@@ -121,7 +132,8 @@ def data_offset(recording: Recording, steps: int) -> tuple[Array, bool]:
             there = chunk["decoder.mask"][:, :steps] & (places >= 0)
             sums += np.where(there, places - np.arange(places.shape[1]), 0).sum(axis=0)
             counts += there.sum(axis=0)
-        return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), True
+        if counts.any():
+            return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), True
     source = target = 0.0
     for chunk in recording.chunks(["encoder.mask", "decoder.mask"]):
         source += float(chunk["encoder.mask"].sum())

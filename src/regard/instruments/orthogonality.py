@@ -11,9 +11,11 @@ from torch.nn.functional import normalize
 
 from regard.display import Figure, Line, Panel, Rule
 from regard.instruments.decomposition import Decomposition, as_tensor
+from regard.instruments.geometry import mean_there
 from regard.instruments.instrument import Measured, Result, Sources, each, instruments, numbers
 from regard.recordings.storage import Array
 
+ROUNDING = 1e-5  # parts this small beside the state are float32's rounding
 PAIRS = (("decoder", "encoder"), ("encoder", "encoder"), ("decoder", "decoder"))
 
 
@@ -44,7 +46,7 @@ class OrthogonalityResult(Result[Angles]):
         """Mean |cos| over steps, with the level of random vectors."""
         lines = []
         for colour, name in enumerate(self.first.by_step):
-            mean = np.mean([seed.by_step[name] for seed in self.seeds], axis=0)
+            mean = mean_there([seed.by_step[name] for seed in self.seeds])
             steps = numbers(range(1, len(mean) + 1))
             lines.append(Line(name, steps, numbers(mean), colour=colour, points=True))
         return Figure(
@@ -82,8 +84,11 @@ def _measure(source: Decomposition) -> Angles:
             part = components[side]
             assert part is not None
             parts = part.parts(chunk[f"{side}.states"], chunk[f"{side}.words"])
-            mask = as_tensor(chunk[f"{side}.mask"])
-            free[side] = normalize(parts.input + parts.delta, dim=2)[mask]  # (states, features)
+            rest = parts.input + parts.delta
+            # The only state at its step is its own mean: what is left is rounding, no direction.
+            whole = as_tensor(chunk[f"{side}.states"]).norm(dim=2)
+            there = as_tensor(chunk[f"{side}.mask"]) & (rest.norm(dim=2) > ROUNDING * whole)
+            free[side] = normalize(rest[there], dim=1)  # (states, features)
         for ours, theirs in PAIRS:
             mu = components[ours]
             if mu is None or theirs not in free or mu.temporal.shape[1] != free[theirs].shape[1]:
@@ -97,5 +102,10 @@ def _measure(source: Decomposition) -> Angles:
     return Angles(
         {name: (total / counts[name].clamp(min=1)).numpy() for name, total in sums.items()},
         {name: counts[name].expand_as(total).numpy() for name, total in sums.items()},
-        math.sqrt(2 / (math.pi * hidden)),
+        _chance(hidden),
     )
+
+
+def _chance(size: int) -> float:
+    """E|cos| of two random directions: Γ(n/2) / (√π Γ((n+1)/2)), near √(2/πn) where n is large."""
+    return math.exp(math.lgamma(size / 2) - math.lgamma((size + 1) / 2)) / math.sqrt(math.pi)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.display import Figure, Heat, Line, Panel, Points
+from regard.errors import RegardError
 from regard.instruments.decomposition import Decomposition
 from regard.instruments.geometry import Axes, path, rank_correlation, softmax
 from regard.instruments.instrument import Measured, Result, Sources, each, instruments, numbers
@@ -20,7 +21,7 @@ class Paths(Measured):
     axes: Axes
     encoder: Array  # (source, features)
     decoder: Array  # (target, features)
-    attention: Array  # (target, source): softmax over source steps of μ_s·μ_t
+    attention: Array  # (target, source): softmax over source steps of the score of μ_s and μ_t
 
     @property
     def best(self) -> Array:
@@ -35,9 +36,13 @@ class Paths(Measured):
         `direction`: rank correlation of decoder step and best source step, −1 where reversed.
         `turns`: how many times the encoder's path goes round its middle, in two components.
         `adjacent`: share of steps whose nearest other step on the path is a neighbour in time.
+        `joint`: distance from the encoder's last to the decoder's first mean state, in units of
+        the mean step along the paths (small where the decoder goes on from the encoder).
         `joint step`: which encoder step the decoder's first mean state is nearest to, 0 the first
         and 1 the last (near 1 where the decoder goes on from where the encoder stopped).
         """
+        moves = [np.linalg.norm(np.diff(p, axis=0), axis=1) for p in (self.encoder, self.decoder)]
+        gap = float(np.linalg.norm(self.encoder[-1] - self.decoder[0]))
         near = np.linalg.norm(self.encoder - self.decoder[0], axis=1).argmin()
         best = self.best
         return {
@@ -46,6 +51,7 @@ class Paths(Measured):
             "diagonal": float((best == np.arange(len(best))).mean()),
             "direction": rank_correlation(np.arange(len(best)), best),
             "turns": turns(self.axes.project(self.encoder)),
+            "joint": gap / max(float(np.concatenate(moves).sum()), 1e-12) * sum(map(len, moves)),
             "joint step": float(near / max(len(self.encoder) - 1, 1)),
             "adjacent": float(np.mean([_adjacent(p) for p in (self.encoder, self.decoder)])),
         }
@@ -113,23 +119,37 @@ class PathsResult(Result[Paths]):
 
 
 @instruments.register("paths")
-def paths(sources: Sources) -> PathsResult:
-    """Temporal components μ of both sides in their common principal components."""
-    return PathsResult(each(sources, _measure))
+def paths(
+    sources: Sources, site: str | None = None, head: int = 0, reach: float = 0.0
+) -> PathsResult:
+    """Temporal components μ of both sides in their common principal components.
+
+    Only steps that at least a share `reach` of the samples have are looked at: the last steps are
+    means over few samples, and mostly of their end token.
+
+    softmax(μ·μ) is that of the mean queries and keys of one `head` of one attention `site`; where
+    there is no attention, that of the mean states.
+    """
+    return PathsResult(each(sources, lambda source: _measure(source, site, head, reach)))
 
 
-def _measure(source: Decomposition) -> Paths:
+def _measure(source: Decomposition, name: str | None, head: int, reach: float) -> Paths:
+    steps, words = source.decoding.reached(reach), source.encoder.reached(reach)
     encoder, decoder = path(source.encoder), path(source.decoding)
-    if source.recording.metadata.sites:
-        site = source.site()
-        asked, answered = path(site.queries[0]), path(site.keys[0])
+    one_space = encoder.shape[1] == decoder.shape[1]
+    if name is not None or source.recording.metadata.sites:
+        site = source.site(name)
+        scores = site.temporal(head)
+        if not one_space:
+            asked, answered = site.head(head)
+            encoder, decoder = path(answered), path(asked)
+    elif one_space:
+        scores = decoder @ encoder.T
     else:
-        asked, answered = decoder, encoder
-    attention = (
-        softmax(asked @ answered.T)
-        if asked.shape[1] == answered.shape[1]
-        else np.zeros((len(asked), len(answered)))
-    )
-    if encoder.shape[1] != decoder.shape[1]:
-        return Paths(Axes.of(answered), answered, asked, attention)
+        raise RegardError(
+            f"The encoder's states have {encoder.shape[1]} features, the decoder's"
+            f" {decoder.shape[1]}, and there is no attention: their paths are in two spaces."
+        )
+    encoder, decoder = encoder[:words], decoder[:steps]
+    attention = softmax(scores[:steps, :words])
     return Paths(Axes.of(np.concatenate([encoder, decoder])), encoder, decoder, attention)

@@ -13,9 +13,10 @@ from regard.instruments.decomposition import Decomposition
 from regard.instruments.instrument import Measured, Result, Sources, each, instruments, numbers
 from regard.recordings import Recording
 from regard.recordings.storage import Array
-from regard.tasks.vocabulary import PAD, SOS, SPECIAL
+from regard.tasks.vocabulary import SPECIAL
 
 SHOWN = 14
+NEVER = ("<PAD>", "<SOS>")  # neither read nor put out
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,8 @@ def readouts(sources: Sources, part: str = "", least: int = 5) -> ReadoutsResult
 
     `part` is `context` or `state`; the default is the context where the readout sees one. An
     output word's true input is the one it is aligned with most often; without alignments, the
-    one it shares most sentences with (Dice coefficient). Words seen fewer than `least` times are
-    left out.
+    one it shares most sentences with (Dice coefficient). Words seen fewer than `least` times, and
+    output words that are aligned with nothing, are left out.
     """
     return ReadoutsResult(each(sources, lambda source: _measure(source, part, least)))
 
@@ -109,6 +110,11 @@ def _measure(source: Decomposition, part: str, least: int) -> Dictionary:
     parts = recording.metadata.readout
     part = part or ("context" if "context" in parts else "state")
     vectors = recording.readout(part)
+    if part == "context" and projected(recording):
+        raise RegardError(
+            "The context here is a mixture of V·h, a learned map of the encoder's states, so the"
+            " readouts and the input components are not in one space."
+        )
     if vectors.shape[1] != source.encoder.input.shape[1]:
         raise RegardError(
             f"The readout of the {part} has {vectors.shape[1]} columns, the encoder's states"
@@ -116,12 +122,15 @@ def _measure(source: Decomposition, part: str, least: int) -> Dictionary:
         )
     pairs, totals, known = pair_counts(recording, source.rows)
     seen = source.encoder.counts.sum(axis=1)
-    inputs = [
-        n for n in np.argsort(-seen, kind="stable") if seen[n] >= least and n not in (PAD, SOS)
-    ]
-    outputs = [n for n in np.argsort(-totals, kind="stable") if totals[n] >= least and n != PAD]
-    dots = vectors[outputs] @ source.encoder.input[inputs].T
     ours, theirs = recording.words("decoder"), recording.words("encoder")
+    inputs = _often(seen, theirs, least)
+    outputs = [n for n in _often(totals, ours, least) if pairs[n].any()]
+    if not inputs or not outputs:
+        raise RegardError(
+            f"No word was seen {least} times on both sides. Record more samples, or give a"
+            " smaller least."
+        )
+    dots = vectors[outputs] @ source.encoder.input[inputs].T
     truth = [theirs[int(pairs[n].argmax())] for n in outputs]
     sizes = {
         name: float(np.linalg.norm(recording.readout(name)[outputs], axis=1).mean())
@@ -135,6 +144,18 @@ def _measure(source: Decomposition, part: str, least: int) -> Dictionary:
         known,
         sizes,
     )
+
+
+def _often(counts: Array, words: tuple[str, ...], least: int) -> list[int]:
+    """The numbers of the words seen often enough, the most frequent first."""
+    order = np.argsort(-counts, kind="stable")
+    return [int(n) for n in order if counts[n] >= max(least, 1) and words[n] not in NEVER]
+
+
+def projected(recording: Recording) -> bool:
+    """Whether what attention mixes is a learned map of the encoder's states."""
+    sites = recording.metadata.sites
+    return bool(sites) and sites[recording.site()].projected
 
 
 def pair_counts(recording: Recording, rows: int) -> tuple[Array, Array, bool]:

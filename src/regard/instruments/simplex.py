@@ -39,20 +39,21 @@ class Corners(Measured):
 
 @dataclass(frozen=True)
 class SimplexResult(Result[Corners]):
-    """The corners of each seed; the figure shows the mean cosines."""
+    """The corners of each seed; the figure shows the mean cosines of those with equal words."""
 
     name = "simplex"
 
     def figure(self) -> Figure:
         """The cosines as a matrix."""
-        mean = np.mean([seed.cosines for seed in self.seeds], axis=0)
         words = self.first.words
+        alike = [seed for seed in self.seeds if seed.words == words]
+        mean = np.mean([seed.cosines for seed in alike], axis=0)
         heat = Heat(words, words, tuple(numbers(row) for row in mean), "cosine", -1.0, 1.0)
         expected = -1 / (len(words) - 1)
         return Figure(
             "simplex",
-            f"Cosines between centred input components, mean of {self.n} seeds. The corners of a"
-            f" regular simplex have {expected:.2f} between any two.",
+            f"Cosines between centred input components, mean of {len(alike)} seeds. The corners of"
+            f" a regular simplex have {expected:.2f} between any two.",
             (Panel("Input components", "word", "word", (heat,)),),
         )
 

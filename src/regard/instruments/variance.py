@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.display import Bars, Figure, Panel, Table
+from regard.errors import RegardError
 from regard.instruments.decomposition import Decomposition
 from regard.instruments.instrument import Measured, Result, Sources, each, instruments, over
 from regard.recordings.storage import Array
+
+ROUNDING = 1e-10  # a variance this small beside the squared states is float32's rounding
 
 
 @dataclass(frozen=True)
@@ -34,10 +37,10 @@ class VarianceResult(Result[Spread]):
 
     def table(self) -> Table:
         """The mean over words, then the most frequent words."""
-        rows = [("all words", value) for value in [self.estimates()["left"]]]
+        rows = [("all words", self.estimates()["left"])]
         shown = self._shown()
         found = over([dict(zip(s.words, map(float, s.ratios), strict=True)) for s in self.seeds])
-        rows += [(word, found[word]) for word in shown if word in found]
+        rows += [(word, found[word]) for word in shown]
         title = f"Variance left without μ, encoder, {self.n} seed{'s' * (self.n > 1)}"
         return Table(title, ("word", "left"), tuple(rows))
 
@@ -68,13 +71,21 @@ class VarianceResult(Result[Spread]):
             "variance",
             "Variance of the encoder's states that follow a word, after the temporal component is"
             f" taken away, as a share of before. Mean over words: {left}, {self.n} seeds.",
-            (Panel("What time does not explain", "", "share of variance left", (bars,), (0, 1)),),
+            (
+                Panel(
+                    "What time does not explain", "word", "share of variance left", (bars,), (0, 1)
+                ),
+            ),
         )
 
 
 @instruments.register("variance")
 def variance(sources: Sources, least: int = 20) -> VarianceResult:
-    """tr cov(h − μ) / tr cov(h) per input word that was seen `least` times or more."""
+    """tr cov(h − μ) / tr cov(h) per input word that was seen `least` times or more.
+
+    A word whose states do not vary at all, as one that always stands at the same step may, has no
+    such ratio and is left out.
+    """
     return VarianceResult(each(sources, lambda source: _measure(source, least)))
 
 
@@ -93,9 +104,14 @@ def _measure(source: Decomposition, least: int) -> Spread:
             squares[number] += np.bincount(numbers, (values**2).sum(axis=1), words)
             np.add.at(sums[number], numbers, values)
     counts = encoder.counts.sum(axis=1)
-    kept = np.flatnonzero(counts >= least)
-    n = counts[kept]
-    total = squares[:, kept] / n - ((sums[:, kept] / n[:, None]) ** 2).sum(axis=2)
-    ratios = total[1] / np.maximum(total[0], 1e-300)
+    n = np.maximum(counts, 1)
+    total = squares / n - ((sums / n[:, None]) ** 2).sum(axis=2)
+    varies = total[0] > ROUNDING * squares[0] / n
+    kept = np.flatnonzero((counts >= max(least, 2)) & varies)
+    if not len(kept):
+        raise RegardError(
+            f"No word was seen {max(least, 2)} times with states that vary."
+            " Record more samples, or give a smaller least."
+        )
     vocabulary = recording.words("encoder")
-    return Spread(tuple(vocabulary[k] for k in kept), ratios, n)
+    return Spread(tuple(vocabulary[k] for k in kept), total[1, kept] / total[0, kept], counts[kept])

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from regard.errors import RegardError
 from regard.models import EncoderDecoder, Output, Seq2Seq, Site, mixed_inputs
+from regard.models.attention import Attention
 from regard.recordings.gather import Sizes, Watch, gather
 from regard.recordings.published import AttentiveSpeller
 from regard.recordings.recording import Chunk, Metadata, Recording, SiteInfo, numbers
@@ -44,7 +45,7 @@ def record_model(
     with evaluating(model) as device:
         start = next(batches())[:1].to(device)
         output = _output(model, start, inputs, gates)[1]
-        sites = {name: _info(name, site, output) for name, site in output.sites.items()}
+        sites = {name: _info(name, site, output, model) for name, site in output.sites.items()}
         fixed, parts = readout_of(model)
         for name, site in output.sites.items():
             if site.vector is not None:
@@ -109,11 +110,13 @@ def _site(name: str, site: Site) -> SiteInfo:
     return SiteInfo(site.scorer, heads)
 
 
-def _info(name: str, site: Site, output: Output) -> SiteInfo:
+def _info(name: str, site: Site, output: Output, model: Seq2Seq) -> SiteInfo:
     """Whether queries and keys are the states themselves shows in the memory they share."""
+    attention = getattr(model, "attention", None)
+    projected = attention is None or type(attention).values is not Attention.values
     pairs = ((site.queries, output.decoder_states), (site.keys, output.encoder_states))
     plain = all(a.data_ptr() == b.data_ptr() and a.shape[2:] == b.shape[1:] for a, b in pairs)
-    return replace(_site(name, site), plain=plain)
+    return replace(_site(name, site), plain=plain, projected=projected)
 
 
 def _site_arrays(name: str, site: Site, masks: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -53,6 +53,7 @@ class SiteInfo:
     asks: str = "decoder"
     answers: str = "encoder"
     plain: bool = False  # queries and keys are the states themselves
+    projected: bool = False  # weights mix V h, a learned map of the states, instead of the states
 
     @property
     def bilinear(self) -> bool:

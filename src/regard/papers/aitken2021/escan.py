@@ -10,6 +10,7 @@ from regard.display import Figure, Line, Panel, Table
 from regard.instruments import Decomposition, clusters, inputs, lean, paths
 from regard.instruments.instrument import numbers
 from regard.papers.aitken2021.looking import (
+    REACH,
     accuracy,
     attention_panel,
     count,
@@ -62,7 +63,7 @@ class EscanExperiment(Experiment):
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Where the attention goes at phrase ends and at `twice`."""
         seen = {model: looked(runs[model]) for model in MODELS}
-        path = {model: paths(seen[model]) for model in MODELS}
+        path = {model: paths(seen[model], reach=REACH) for model in MODELS}
         cloud = {model: inputs(seen[model]) for model in MODELS}
         own: Measures = {}
         for model in MODELS:

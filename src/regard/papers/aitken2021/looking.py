@@ -17,6 +17,8 @@ from regard.recordings.storage import Array
 from regard.runs import Run
 from regard.statistics import Estimate
 
+# Where lengths vary, only steps that half of the phrases have are compared over time.
+REACH = 0.5
 SAMPLES = 1000  # fresh phrases that every analysis looks at, as in the paper
 
 

@@ -17,6 +17,7 @@ from regard.instruments import (
 from regard.instruments.terms import TERMS
 from regard.papers.aitken2021.looking import (
     ALL_PAIRS,
+    REACH,
     accuracy,
     attention_right,
     count,
@@ -145,7 +146,7 @@ class ReversedExperiment(Experiment):
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """The direction of the temporal alignment."""
         seen = {model: looked(runs[model]) for model in runs}
-        path = {model: paths(seen[model]) for model in runs}
+        path = {model: paths(seen[model], reach=REACH) for model in runs}
         own: Measures = {}
         for model in runs:
             own[f"accuracy_{model}"] = accuracy(runs[model])

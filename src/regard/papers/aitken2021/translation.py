@@ -12,6 +12,7 @@ from regard.instruments.geometry import rank_correlation
 from regard.instruments.instrument import Result
 from regard.papers.aitken2021.escan import escan
 from regard.papers.aitken2021.looking import (
+    REACH,
     accuracy,
     attention_panel,
     count,
@@ -94,7 +95,7 @@ class TranslationExperiment(WithCorpus):
                 f" {len(sources)} seeds. {self.corpus(scale)}",
                 (
                     attention_panel(sources[0].recording, 3),
-                    *paths(sources).figure().panels,
+                    *paths(sources, reach=REACH).figure().panels,
                     *readouts(sources).figure().panels,
                 ),
             )
@@ -118,7 +119,7 @@ def follows(recording: Recording) -> float:
 
 def early_minus_late(source: Decomposition) -> float:
     """Weight of softmax(μ·μ) on the diagonal and its neighbours, first half less second half."""
-    attention = paths(source).first.attention
+    attention = paths(source, reach=REACH).first.attention
     steps = min(attention.shape)
     near = [attention[s, max(0, s - 1) : s + 2].sum() for s in range(steps)]
     half = steps // 2
@@ -147,7 +148,7 @@ class FeaturesExperiment(WithCorpus):
         names = [f"{task} {model}" for task in TASKS for model in MODELS]
         seen = {name: looked(runs[name]) for name in names}
         shares = {name: breakdown(seen[name]) for name in names}
-        moved = {name: offset(seen[name]) for name in names}
+        moved = {name: offset(seen[name], reach=REACH) for name in names}
         left = {name: variance(seen[name]) for name in names}
         spelled = {name: readouts(seen[name]) for name in names}
         solved = {_key("accuracy", name): accuracy(runs[name]) for name in runs}
