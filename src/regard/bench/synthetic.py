@@ -30,7 +30,10 @@ class Synthetic:
         self.pools: dict[str, Array] = {}
         for side, rows in POOLS.items():
             words = rng.integers(3, 3 + LETTERS, size=(rows, length))
-            steps, inputs = rng.normal(size=(length, hidden)), rng.normal(size=(3 + LETTERS, hidden))
+            steps, inputs = (
+                rng.normal(size=(length, hidden)),
+                rng.normal(size=(3 + LETTERS, hidden)),
+            )
             noise = rng.normal(size=(rows, length, hidden))
             self.pools[f"{side}.states"] = (steps + inputs[words] + noise).astype(np.float32)
             self.pools[f"{side}.words"] = words

@@ -44,7 +44,8 @@ def nine_shares(
         terms = np.stack([at(a @ b.swapaxes(-1, -2), best) for a in asking for b in answering])
         size = np.abs(terms)  # (9, sample, target, top)
         total += (size / size.sum(axis=0)).sum(axis=(1, 2, 3))
-    return total / (decoder.shape[0] * decoder.shape[1] * top)
+    mean: Array = total / (decoder.shape[0] * decoder.shape[1] * top)
+    return mean
 
 
 def parts(states: Array, words: Array, mu: Array, chi: Array) -> tuple[Array, Array, Array]:
