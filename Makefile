@@ -43,7 +43,8 @@ docs: setup
 
 bench: setup
 	$(BIN)/regard bench training --json > benchmarks/training.json
-	@cat benchmarks/training.json
+	$(BIN)/regard bench instruments --json > benchmarks/instruments.json
+	@cat benchmarks/training.json benchmarks/instruments.json
 
 # Measured results into docs/ and the README, after `regard demo` and `regard reproduce`.
 publish: setup

@@ -67,14 +67,15 @@ class Totals:
         self, head: int, terms: Tensor, there: Tensor, words: tuple[Tensor, Tensor], keep: bool
     ) -> None:
         """terms (9, sample, target, k), there (sample, target, k), words at the same places."""
-        size = terms.abs().sum(dim=0)
+        absolute = terms.abs()
+        size = absolute.sum(dim=0)
         there = there & (size > 0)
         weight = there / size.clamp(min=torch.finfo(size.dtype).tiny)
-        absolute = terms.abs().mul_(weight)
-        signed = terms * weight
-        self.absolute[head, :, : terms.shape[2]] += absolute.sum(dim=(1, 3)).double().numpy()
-        self.signed[head, :, : terms.shape[2]] += signed.sum(dim=(1, 3)).double().numpy()
-        self.counts[head, : terms.shape[2]] += there.sum(dim=(0, 2)).double().numpy()
+        absolute.mul_(weight)
+        steps = slice(terms.shape[2])
+        self.absolute[head, :, steps] += _per_step(absolute)
+        self.signed[head, :, steps] += _per_step(terms * weight)
+        self.counts[head, steps] += there.sum(dim=(0, 2)).double().numpy()
         self._pairs(absolute, there, words)
         if not keep:
             return
@@ -85,14 +86,21 @@ class Totals:
         self.places[-1] += there.sum(dim=(1, 2)).double().numpy()
 
     def _pairs(self, absolute: Tensor, there: Tensor, words: tuple[Tensor, Tensor]) -> None:
+        """Sums over the pairs of common words; all others go to one more place, left out."""
         ours, theirs = (torch.from_numpy(c)[w] for c, w in zip(self.common, words, strict=True))
-        width = int(self.common[1].max()) + 1
+        width, bins = int(self.common[1].max()) + 1, self.pairs.shape[1]
         kept = there & (ours >= 0) & (theirs >= 0)
-        index = (ours * width + theirs)[kept]
-        bins = self.pairs.shape[1]
-        for number, term in enumerate(absolute):
-            self.pairs[number] += torch.bincount(index, term[kept].double(), bins).numpy()
-        self.pairs[-1] += torch.bincount(index, minlength=bins).double().numpy()
+        index = torch.where(kept, ours * width + theirs, bins).flatten()
+        sums = torch.zeros(len(TERMS), bins + 1, dtype=torch.float64)
+        sums.index_add_(1, index, absolute.flatten(1).double())
+        self.pairs[:-1] += sums[:, :bins].numpy()
+        self.pairs[-1] += torch.bincount(index, minlength=bins + 1)[:bins].numpy()
+
+
+def _per_step(shares: Tensor) -> Array:
+    """Sums over samples and positions. (term, sample, target, k) -> (term, target)"""
+    found: Array = shares.sum(dim=1).sum(dim=2).double().numpy()  # far faster than both at once
+    return found
 
 
 @dataclass(frozen=True)

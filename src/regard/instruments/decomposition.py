@@ -20,7 +20,7 @@ from regard.recordings import Recording, SiteInfo
 from regard.recordings.recording import SIDES
 from regard.recordings.storage import Array
 
-SMALL = 64  # vocabularies up to this size are summed by one product over words
+SMALL = 64  # vocabularies up to this size are summed step by step and word by word at once
 
 
 class Parts(NamedTuple):
@@ -99,16 +99,16 @@ class Sums:
         vocabulary, time = self.counts.shape
         width = h.shape[1]
         if vocabulary <= SMALL:
-            # One product gives the sum of every word at every step; both sums follow from it.
-            units = torch.arange(vocabulary)[None, :, None] == numbers.t()[:, None, :]
-            units &= there.t()[:, None, :]  # (time, word, sample)
-            both = torch.bmm(units.to(h.dtype), h.transpose(0, 1)).double()
-            if not both.isfinite().all():  # zero times NaN or ∞ in the padding is not zero
-                h = h.masked_fill(~there[:, :, None], 0)
-                both = torch.bmm(units.to(h.dtype), h.transpose(0, 1)).double()
+            # The sum of every word at every step; both sums follow from it.
+            groups = torch.arange(width) * vocabulary + numbers  # (sample, time)
+            groups = groups.masked_fill(~there, width * vocabulary).flatten()  # padding's own
+            both = h.new_zeros(width * vocabulary + 1, h.shape[2])
+            both.index_add_(0, groups, h.flatten(0, 1))
+            both = both[:-1].view(width, vocabulary, -1).double()
             self.temporal[:width] += both.sum(dim=1)
             self.input += both.sum(dim=0)
-            self.counts[:, :width] += units.sum(dim=2).t()
+            counts = torch.bincount(groups, minlength=width * vocabulary + 1)[:-1]
+            self.counts[:, :width] += counts.view(width, vocabulary).t()
             return
         kept = h[there].double()  # (words there, features)
         steps = torch.arange(width).expand_as(numbers)[there]

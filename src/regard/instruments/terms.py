@@ -8,30 +8,13 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding
 
 from regard.instruments.decomposition import Components
 
 PARTS = ("temporal", "input", "delta")
 TERMS = tuple(f"{ours}-{theirs}" for ours in PARTS for theirs in PARTS)
 FEW = 256  # vocabularies up to this size are multiplied as a whole
-
-
-def products(
-    queries: Tensor, words: Tensor, keys: Tensor, asked: Components, answered: Components
-) -> tuple[Tensor, Tensor]:
-    """What queries and keys have in common with the other side's averages.
-
-    queries (sample, target, features), keys (sample, source, features); `words` are the query
-    side's (sample, target). -> μ_s·k_t and χ_y·k_t, each (sample, target, source).
-    """
-    mu, chi = asked.tensors
-    target = queries.shape[1]
-    if len(chi) <= FEW:
-        both = keys @ torch.cat([mu[:target], chi]).t()  # (sample, source, target + word)
-        temporal = both[:, :, :target].transpose(1, 2)
-        index = (words + target)[:, None, :].expand(-1, keys.shape[1], -1)
-        return temporal, both.gather(2, index).transpose(1, 2)
-    return mu[:target] @ keys.transpose(1, 2), chi[words] @ keys.transpose(1, 2)
 
 
 def nine_terms(
@@ -51,25 +34,53 @@ def nine_terms(
     (mu_d, chi_d), (mu_e, chi_e) = asked.tensors, answered.tensors
     target, source = queries.shape[1], keys.shape[1]
     mu_d, mu_e = mu_d[:target], mu_e[:source]
-    steps = torch.arange(target)[None, :, None]
-    theirs = key_words[:, None, :].expand(-1, target, -1).gather(2, top)  # words at `top`
-    ours = query_words[:, :, None]
+    theirs = at(key_words[:, None, :].expand(-1, target, -1), top)  # words at `top`
     # Tables of averages with averages.
-    tt = (mu_d @ mu_e.t())[steps, top]
-    ti = (mu_d @ chi_e.t())[steps, theirs]
-    it = (chi_d @ mu_e.t())[ours, top]
+    tt = at(mu_d @ mu_e.t(), top)
+    ti = at(mu_d @ chi_e.t(), theirs)
+    it = at(embedding(query_words, chi_d @ mu_e.t()), top)
     if len(chi_d) * len(chi_e) <= FEW**2:
-        ii = (chi_d @ chi_e.t())[ours, theirs]
+        ii = at(embedding(query_words, chi_d @ chi_e.t()), theirs)
     else:
         ii = torch.einsum("ntf,ntkf->ntk", chi_d[query_words], chi_e[theirs])
     # Averages of one side with what the other side is.
-    mu_k, chi_k = products(queries, query_words, keys, asked, answered)
-    mu_q, chi_q = products(keys, key_words, queries, answered, asked)  # (sample, source, target)
-    mu_k, chi_k = mu_k.gather(2, top), chi_k.gather(2, top)
-    mu_q, chi_q = (x.transpose(1, 2).gather(2, top) for x in (mu_q, chi_q))
+    mu_k, chi_k = with_keys(keys, mu_d, chi_d, query_words, top)
+    mu_q, chi_q = with_queries(queries, mu_e, chi_e, key_words, top, theirs)
     td, id_, dt, di = mu_k - tt - ti, chi_k - it - ii, mu_q - tt - it, chi_q - ti - ii
-    dd = scores.gather(2, top) - mu_k - chi_k - dt - di
+    dd = at(scores, top) - mu_k - chi_k - dt - di
     return torch.stack([tt, ti, td, it, ii, id_, dt, di, dd])
+
+
+def at(grid: Tensor, index: Tensor) -> Tensor:
+    """A grid ([sample,] target, …) at some places of its last axis, (sample, target, k)."""
+    return grid.expand(len(index), -1, -1).gather(2, index)
+
+
+def with_keys(
+    keys: Tensor, mu: Tensor, chi: Tensor, words: Tensor, top: Tensor
+) -> tuple[Tensor, Tensor]:
+    """μ_s·k_t and χ_y·k_t at `top`, of the query side's averages and words (sample, target)."""
+    if len(chi) > FEW:
+        turned = keys.transpose(1, 2)
+        return at(mu @ turned, top), at(chi[words] @ turned, top)
+    samples, source, _ = keys.shape
+    # Of all averages at once, in one product over all samples: (target + word, sample, source).
+    both = (torch.cat([mu, chi]) @ keys.flatten(0, 1).t()).view(-1, samples, source)
+    rows = (len(mu) + words) * samples + torch.arange(samples)[:, None]  # one per query
+    return at(both[: len(mu)].transpose(0, 1), top), at(embedding(rows, both.flatten(0, 1)), top)
+
+
+def with_queries(
+    queries: Tensor, mu: Tensor, chi: Tensor, words: Tensor, top: Tensor, theirs: Tensor
+) -> tuple[Tensor, Tensor]:
+    """q_s·μ_t and q_s·χ_x at `top`, of the key side's averages and words.
+
+    words (sample, source); `theirs` (sample, target, k) are those at `top`.
+    """
+    if len(chi) > FEW:
+        return at(queries @ mu.t(), top), at(queries @ chi[words].transpose(1, 2), top)
+    both = queries @ torch.cat([mu, chi]).t()  # (sample, target, source + word)
+    return at(both, top), at(both, len(mu) + theirs)
 
 
 def substituted_terms(
