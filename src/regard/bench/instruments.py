@@ -92,7 +92,12 @@ class OwnPredictions:
     """AED on one-to-one at the paper's sizes, and the plain loop on the same batches."""
 
     def __init__(self, seed: int = 0):
-        config = assemble("one-to-one", "aed", seed, {"forcing": "never"})
+        config = assemble(
+            "one-to-one",
+            "aed",
+            seed,
+            {"forcing": "never", "decay": "constant", "learning_rate": 2e-3},
+        )
         task, training = config.make_task(), config.training
         self.ours = Trainer(config.make_model(task), task, training, seed)
         words = len(task.target_vocabulary)
