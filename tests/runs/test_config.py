@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from regard.errors import RegardError
@@ -65,3 +67,47 @@ def test_every_preset_assembles_and_builds() -> None:
     for name in presets:
         config = assemble("reversal", name, 0, {"hidden": 8})
         assert config.make_model(config.make_task()).parameter_count > 0
+
+
+def test_a_preset_has_settings_of_its_own_for_a_task() -> None:
+    plain, other = assemble("one-to-one", "ao", 0, {}), assemble("escan", "ao", 0, {})
+    assert plain.to_json()["model"]["time_scale"] == 20
+    assert other.to_json()["model"]["time_scale"] == 100
+    assert assemble("escan", "ao", 0, {"time_scale": 30}).to_json()["model"]["time_scale"] == 30
+
+
+@pytest.mark.parametrize("preset", list(presets))
+@pytest.mark.parametrize("task", list(tasks))
+def test_every_preset_fits_every_task(preset: str, task: str) -> None:
+    config = assemble(task, preset, 0, {"held_out": 20, "updates": 0})
+    made = config.make_task()
+    assert config.make_model(made).parameter_count > 0
+
+
+def test_other_content_in_a_file_makes_another_run(tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.tsv"
+    names = []
+    for text in ("a b\tc d\n", "a b\tc e\n", "a b\tc d\n"):
+        pairs.write_text(text, encoding="utf-8")
+        names.append(assemble("parallel", "aed", 0, {"source": str(pairs)}).name)
+    assert names[0] == names[2] != names[1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"recurrent": "false", "attention": "none"}, "needs an attention"),
+        ({"readout": "context", "attention": "none"}, "needs an attention"),
+        ({"heads": "2", "attention": "dot"}, "needs an attention that has heads"),
+        ({"recurrent": "false", "attention": "dot", "bidirectional": "true"}, "no direction"),
+    ],
+)
+def test_wirings_that_make_no_sense_are_refused(settings: dict[str, str], words: str) -> None:
+    with pytest.raises(RegardError, match=words):
+        assemble("reversal", "chapter36", 0, settings)
+
+
+def test_one_hot_inputs_need_room_for_every_word() -> None:
+    config = assemble("one-to-one", "ao", 0, {"one_hot_size": 4})
+    with pytest.raises(RegardError, match="one_hot_size=4"):
+        config.make_model(config.make_task())

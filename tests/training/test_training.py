@@ -13,7 +13,7 @@ from regard.runs import assemble
 from regard.tasks import EOS, Batch, Task, tasks
 from regard.training import Trainer, TrainingConfig, evaluate
 from regard.training.forcing import forced_steps, forward
-from regard.training.losses import likelihood
+from regard.training.losses import l2_gradient, likelihood
 from regard.training.professor import Discriminator, discriminator_loss, generator_loss
 from regard.training.schedules import forcing_chance, learning_rate
 
@@ -185,3 +185,17 @@ def test_discriminator_tells_trajectories_apart() -> None:
         optimizer.step()
     assert accuracy == 1.0
     assert generator_loss(judge(free, batch)) > generator_loss(judge(taught, batch))
+
+
+def test_l2_is_the_gradient_of_the_squares() -> None:
+    model = assemble("reversal", "chapter36", 0, {"hidden": 8}).make_model(
+        assemble("reversal", "chapter36", 0, {}).make_task()
+    )
+    parameters = list(model.parameters())
+    weight = 0.03
+    squares = torch.stack([(p * p).sum() for p in parameters]).sum()
+    wanted = torch.autograd.grad(weight * squares, parameters)
+    found = [torch.zeros_like(p) for p in parameters]
+    l2_gradient(parameters, found, weight)
+    for a, b in zip(found, wanted, strict=True):
+        torch.testing.assert_close(a, b)
