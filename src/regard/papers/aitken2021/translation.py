@@ -37,12 +37,15 @@ from regard.statistics import Estimate
 
 MODELS = ("aed", "ao")
 CORPUS = "english-french"
+# The paper keeps 30,000 words of a corpus of millions of sentences; of one of a hundred thousand,
+# the 6,000 most frequent words are over 95 % of the text, and training takes a fifth of the time.
+LIMITS = {"vocabulary": 6000, "held_out": 1000, "updates": 2000}
 TASKS = ("one-to-one", "escan", "translation")
 
 
 def translation(model: str, scale: Scale, corpus: str | None) -> list[RunConfig]:
     """The runs of one architecture, on the shipped corpus or on one that the user names."""
-    named: dict[str, object] = {"source": corpus, "bad_lines": "skip"} if corpus else {}
+    named: dict[str, object] = {"source": corpus, "bad_lines": "skip", **LIMITS} if corpus else {}
     if scale == "quick":
         return seeds(count(scale), "parallel", model, updates=1200)
     return seeds(count(scale), "parallel", model, **named)
