@@ -133,9 +133,12 @@ AO: Preset = {
     "model.one_hot_size": 100,
     "one-to-one/training.updates": 2000,
     "escan/model.time_scale": 100.0,
+    # On eSCAN, AO is only accurate on its own predictions when it was trained on them.
     "escan/training.l2": 1e-4,
+    "escan/training.forcing": "never",
     "parallel/model.one_hot_size": None,
     "parallel/model.time_scale": 100.0,
+    "parallel/training.learning_rate": 1e-2,
 }
 
 presets.register("ao")(AO)

@@ -44,8 +44,15 @@ PHRASES = {"shortest": 10, "longest": 15, "period": False}
 
 def escan(model: str, scale: Scale, **overrides: object) -> list[RunConfig]:
     """The runs of one architecture; quick ones train for less time."""
-    short = {"updates": 1800} if scale == "quick" else {}
+    short: dict[str, object] = {"updates": 1800} if scale == "quick" else {}
+    if model == "ao" and scale == "full":
+        short = {"updates": 2500}
     return seeds(count(scale), "escan", model, **{**PHRASES, **short, **overrides})
+
+
+def with_period(scale: Scale) -> list[RunConfig]:
+    """AO where every phrase ends in a period, as in the authors' program: then it can keep count."""
+    return escan("ao", scale, period=True, updates=2500 if scale == "quick" else 5000)
 
 
 @experiments.register("aitken2021/escan")
