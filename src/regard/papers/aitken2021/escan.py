@@ -51,7 +51,7 @@ def escan(model: str, scale: Scale, **overrides: object) -> list[RunConfig]:
 
 
 def with_period(scale: Scale) -> list[RunConfig]:
-    """AO where every phrase ends in a period, as in the authors' program: then it can keep count."""
+    """AO where every phrase ends in a period, as in the authors' program."""
     return escan("ao", scale, period=True, updates=2500 if scale == "quick" else 5000)
 
 
