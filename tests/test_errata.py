@@ -27,3 +27,19 @@ def test_size_of_the_addition_model() -> None:
     count = kind(config(cell="lstm", hidden=128, embedding=32), 15, 15).parameter_count
     by_hand = 2 * 15 * 32 + 2 * 4 * 128 * (32 + 128 + 2) + 128 * 15 + 15
     assert count == by_hand == 168_783
+
+
+def test_a_softmax_over_decoder_steps_gives_no_mean_of_encoder_states() -> None:
+    scores = torch.tensor([[2.0, 0.0, 1.0], [0.0, 1.0, 3.0]])  # (decoder step, source position)
+    assert scores.softmax(dim=1).sum(dim=1).tolist() == pytest.approx([1, 1])
+    printed = scores.softmax(dim=0).sum(dim=1).tolist()
+    assert printed != pytest.approx([1, 1], abs=0.1)
+
+
+def test_the_mean_cosine_of_centred_vectors_says_nothing_about_a_simplex() -> None:
+    """Four vectors in a plane, at right angles: no simplex, and yet −1/3."""
+    vectors = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+    cosines = vectors @ vectors.t()
+    off = ~torch.eye(4, dtype=torch.bool)
+    assert float(cosines[off].mean()) == pytest.approx(-1 / 3)
+    assert float(cosines[off].std()) > 0.4
