@@ -106,7 +106,7 @@ class CausalExperiment(Experiment):
         tables: list[Table] = []
         figures: list[Figure] = []
         for name, group in runs.items():
-            result = ablate(list(group))
+            result = ablate(list(group), n=400)
             found = result.estimates()
             own[f"{name}_baseline"] = found["baseline"]
             for part in ("temporal", "input", "delta"):
