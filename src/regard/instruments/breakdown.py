@@ -171,7 +171,7 @@ class Breakdown(Result[Shares]):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """`shares` and `signed` by term, and the same over steps and heads."""
+        """`shares` and `signed` by term, and the shares by step, by head and by word pair."""
         by_step = mean_there([seed.by_step for seed in self.seeds])
         by_head = np.mean([seed.by_head for seed in self.seeds], axis=0)
         return {
@@ -183,6 +183,7 @@ class Breakdown(Result[Shares]):
             "signed": self.signed,
             "by_step": dict(zip(TERMS, by_step.tolist(), strict=True)),
             "by_head": [dict(zip(TERMS, head, strict=True)) for head in by_head.tolist()],
+            "by_pair": self.pairs().records(),
         }
 
 
