@@ -133,6 +133,7 @@ FAULTS: dict[str, tuple[tuple[str, ...], list[str]]] = {
     "no attention to change": (("ved", "ablate"), ["no attention to change"]),
     "a recording cannot run": (("aed file", "ablate"), ["Give the run's folder"]),
     "another": (("aed file", "paths", "--with", "nowhere"), ["nowhere"]),
+    "not a folder": (("aed file", "paths", "--out", "text"), ["is a file. Give --out a folder"]),
 }
 
 
@@ -169,6 +170,20 @@ def test_record_tells_what_is_wrong(
     assert done.stdout == "" and "Traceback" not in done.stderr
     assert part in done.stderr
     assert not list(made["aed"].glob("recording-*")), "nothing is left behind"
+
+
+def test_recordings_of_one_run_do_not_overwrite_each_other(
+    regard: Command, made: dict[str, Path]
+) -> None:
+    for words, name in (
+        ((), "recording-5.safetensors"),
+        (("--inputs", "teacher", "--gates"), "recording-5-teacher-gates.safetensors"),
+        (("--split", "test", "--checkpoint", "0"), "recording-5-test-at-0.safetensors"),
+        (("--seed", "3"), "recording-5-s3.safetensors"),
+    ):
+        done = regard("record", made["other"], "-n", "5", "--json", *words)
+        file = Path(json.loads(done.stdout)["recording"])
+        assert file == made["other"] / name and file.is_file()
 
 
 def test_instruments_are_listed(regard: Command) -> None:

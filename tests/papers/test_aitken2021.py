@@ -75,3 +75,10 @@ def test_full_scale_has_five_seeds_and_takes_the_corpus_that_is_named(tmp_path: 
 def test_data_that_nobody_wants_is_a_fault() -> None:
     with pytest.raises(RegardError, match="english-french"):
         reproduce("aitken2021", data={"english-frnch": "x"})
+
+
+def test_a_corpus_that_is_not_there_is_said_before_anything_is_trained(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    with pytest.raises(RegardError, match=r"There is no file .*nowhere"):
+        reproduce("aitken2021", "full", runs, tmp_path, data={"english-french": "nowhere.tsv"})
+    assert not runs.exists()

@@ -300,7 +300,9 @@ def test_pairs_of_words(task: Task, attending: Seq2Seq) -> None:
 def test_a_run_is_recorded_as_the_model_it_holds(tmp_path: Path) -> None:
     run = regard.train("reversal", hidden=8, updates=2, out=tmp_path / "runs")
     recording = record(run, n=4)
-    assert recording.metadata.origin["run"] == run.folder.name
+    origin = recording.metadata.origin
+    assert (origin["run"], origin["weights"]) == (run.folder.name, run.summary["weights"])
+    assert record(run, n=4, checkpoint=0).metadata.origin["weights"] != origin["weights"]
     again = record(run.model(), task=run.task(), n=4)
     np.testing.assert_array_equal(recording["decoder.states"], again["decoder.states"])
     np.testing.assert_array_equal(record(str(run.folder), n=4)["targets"], recording["targets"])

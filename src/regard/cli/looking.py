@@ -11,12 +11,14 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from regard.cli.console import err, interruptible, out, parse, print_json
+from regard.cli.console import err, interruptible, out, parse, print_json, say
 from regard.display import Table
 from regard.errors import RegardError, unknown
 from regard.instruments import Decomposition, Result, decompose, instruments
 from regard.recordings import Recording, load_recording, record
 from regard.runs import Run
+
+ENDING = ".safetensors"
 
 
 def record_command(
@@ -33,12 +35,14 @@ def record_command(
     """`regard record`."""
     if inputs not in ("own", "teacher"):
         raise RegardError(unknown("kind of inputs", inputs, ("own", "teacher")))
-    to = to or run / f"recording-{n}.safetensors"
+    opened = Run.open(run)
+    to = to or run / _name(n, inputs, gates, split, checkpoint, seed)
     if to.is_dir():
         raise RegardError(f"{to} is a folder. Give --out a file.")
+    _finished(opened)
     with interruptible(), sample_bar("recording") as watch:
         made = record(
-            Run.open(run),
+            opened,
             n=n,
             out=to,
             inputs=inputs,  # type: ignore[arg-type]
@@ -55,6 +59,24 @@ def record_command(
         return
     out.print(Table(f"{len(made)} samples", ("array", "axes", "shape"), rows).rich())
     out.print(str(to), markup=False, highlight=False, soft_wrap=True)
+
+
+def _name(n: int, inputs: str, gates: bool, split: str | None, checkpoint: str, seed: int) -> str:
+    """The file's name in the run's folder: other recordings of a run have other names."""
+    marks = {
+        inputs: inputs != "own",
+        "gates": gates,
+        f"{split}": split is not None,
+        f"at-{checkpoint}": checkpoint != "last",
+        f"s{seed}": seed != 0,
+    }
+    return "-".join(["recording", str(n), *(m for m, there in marks.items() if there)]) + ENDING
+
+
+def _finished(run: Run) -> None:
+    """A remark where a run goes on: what is seen of it now is not its end."""
+    if not run.done:
+        say(f"{run.folder} is not finished: this is how far it has come.")
 
 
 @contextmanager
@@ -89,6 +111,8 @@ def inspect_command(
     ]
     if not names:
         faults.append(f"Name an instrument: {', '.join(instruments)}.")
+    if to is not None and to.exists() and not to.is_dir():
+        faults.append(f"{to} is a file. Give --out a folder.")
     known = [name for name in names if name in instruments]
     options, wrong = _options(known, values)
     if faults or wrong:
@@ -134,7 +158,9 @@ def _run(name: str, place: Path) -> Run:
         raise RegardError(
             f"{place} is a recording, but '{name}' runs the model anew. Give the run's folder."
         )
-    return Run.open(place)
+    run = Run.open(place)
+    _finished(run)
+    return run
 
 
 def _recording(place: Path, n: int) -> Recording:
@@ -144,8 +170,10 @@ def _recording(place: Path, n: int) -> Recording:
         raise RegardError(
             f"There is no run or recording {place}. `regard ls runs` lists the runs there are."
         )
+    run = Run.open(place)
+    _finished(run)
     with sample_bar("recording") as watch:
-        return record(Run.open(place), n=n, watch=watch)
+        return record(run, n=n, watch=watch)
 
 
 def _options(

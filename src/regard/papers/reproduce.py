@@ -144,9 +144,18 @@ def reproduce(
 
 
 def _made(names: Sequence[str], data: Mapping[str, str]) -> dict[str, Experiment]:
-    """The experiments, told which data there is; a name that none of them wants is a fault."""
+    """The experiments, told which data there is.
+
+    A name that none of them wants is a fault, and so is a file that is not there: the runs that
+    read it may come after hours of others.
+    """
     wanted = sorted({want for name in names for want in experiments[name].wants})
     faults = [unknown("data", name, wanted) for name in data if name not in wanted]
+    faults += [
+        f"There is no file {file}. Check --data {name}=FILE."
+        for name, file in data.items()
+        if name in wanted and not Path(file).is_file()
+    ]
     if faults:
         raise RegardError(*faults)
     return {name: experiments[name](data) for name in names}

@@ -111,5 +111,5 @@ def _affordable(kinds: dict[str, tuple[np.dtype[Any], Shape]]) -> None:
     if size > IN_MEMORY:
         raise RegardError(
             f"This recording takes {size / 2**30:.1f} GiB, too much for memory."
-            " Give out=FILE (--out FILE), and it is written piece by piece."
+            " Give out=FILE (`regard record RUN --out FILE`), and it is written piece by piece."
         )

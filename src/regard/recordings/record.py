@@ -56,7 +56,7 @@ def record(
         origin = {
             "adapter": "run", "run": what.folder.name, "task": what.config.task_name,
             "model": what.config.model.model_dump(), "seed": what.config.seed,
-            "checkpoint": checkpoint, "weights": what.summary["weights"] if what.done else None,
+            "checkpoint": checkpoint, "weights": what.weights(checkpoint),
             "samples": {"n": n, "seed": seed, "split": split},
         }  # fmt: skip
         vocabularies = task.source_vocabulary, task.target_vocabulary

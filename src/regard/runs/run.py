@@ -100,6 +100,10 @@ class Run:
         model.load_state_dict(read_tensors(self._checkpoint(checkpoint)))
         return model.eval()
 
+    def weights(self, checkpoint: str | int = "last") -> str:
+        """The hash of the weights at a checkpoint."""
+        return sha256(self._checkpoint(checkpoint).read_bytes()).hexdigest()
+
     def checkpoints(self) -> list[int]:
         """The updates whose weights were kept, in order."""
         return sorted(int(path.stem) for path in (self.folder / "checkpoints").glob("[0-9]*"))
@@ -111,10 +115,10 @@ class Run:
         name = which if isinstance(which, str) else f"{which:08d}"
         path = self.folder / "checkpoints" / f"{name}.safetensors"
         if not path.is_file():
-            raise RegardError(
-                f"{self.folder} has no checkpoint '{which}'."
-                f" Kept: last, best, {', '.join(map(str, kept))}."
-            )
+            best = ["best"] if (path.parent / "best.safetensors").is_file() else []
+            names = [*(["last"] if kept else []), *best, *map(str, kept)]
+            there = f"Kept: {', '.join(names)}." if names else "None was kept yet: train it first."
+            raise RegardError(f"{self.folder} has no checkpoint '{which}'. {there}")
         return path
 
 
@@ -203,7 +207,7 @@ def _train(run: Run, watch: Watch | None) -> None:
             "updates": trainer.update,
             "parameters": model.parameter_count,
             "seconds": round(time.perf_counter() - started, 2),
-            "weights": sha256(run._checkpoint("last").read_bytes()).hexdigest(),
+            "weights": run.weights(),
         },
     )
     (run.folder / "state.safetensors").unlink(missing_ok=True)

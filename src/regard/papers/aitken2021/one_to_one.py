@@ -79,9 +79,11 @@ class OneToOneExperiment(Experiment):
                         adjacent="adjacent", joint="joint step")  # fmt: skip
             measures[f"ait.temporal-{model}"] = own
             measures[f"ait.input-{model}"] = self._input(seen[model], cloud[model], model)
+        # Of four input components (three words and the end) three axes hold all in any network,
+        # so there the question is put to the first two.
         measures["ait.pcs"] = {
-            f"{what}_{model}": result[model].estimates()["explained 3"]
-            for what, result in (("temporal", path), ("input", cloud))
+            f"{what}_{axes}_{model}": result[model].estimates()[f"explained {axes}"]
+            for what, axes, result in (("temporal", 3, path), ("input", 2, cloud))
             for model in MODELS
         }
         angles = {model: orthogonality(seen[model]) for model in MODELS}

@@ -65,9 +65,8 @@ class WithCorpus(Experiment):
         """Which corpus it was, in words."""
         if scale == "full" and CORPUS in self.data:
             return "Translation on the corpus that was named (its hash is in each run)."
-        return (
-            "Translation on the small shipped corpus; name another with --data english-french=FILE."
-        )
+        other = f"--scale full --data {CORPUS}=FILE"
+        return f"Translation on the small shipped corpus; name another with {other}."
 
 
 @experiments.register("aitken2021/translation")
