@@ -36,8 +36,9 @@ class Dictionary(Measured):
         return tuple(self.inputs[n] for n in self.dots.argmax(axis=1))
 
     def maximal(self, word: str) -> int:
-        """For how many readouts an input word's component is the largest."""
-        return self.found.count(word)
+        """For how many words' readouts an input word's component is the largest."""
+        pairs = zip(self.found, self.outputs, strict=True)
+        return sum(found == word and output not in SPECIAL for found, output in pairs)
 
     def values(self) -> dict[str, float]:
         """Dictionary accuracy over words, over all with the end token, and the mean lengths of the

@@ -37,6 +37,7 @@ from regard.papers.experiment import (
     experiments,
     seeds,
 )
+from regard.statistics import Estimate
 
 MODELS = ("ved", "aed", "ao")
 PANELS = {"aed": "a, b", "ao": "c, d", "ved": "e, f"}  # of Fig. 2
@@ -90,7 +91,12 @@ class OneToOneExperiment(Experiment):
         key = "μ of decoder, χ+Δ of encoder"
         measures["ait.orthogonal"] = {
             model: angles[model].estimates()[key] for model in ("aed", "ao")
-        } | {"chance": angles["aed"].estimates()["chance"]}
+        } | {
+            f"largest_{model}": Estimate.share(
+                float(seed.by_step[key].max()) for seed in angles[model].seeds
+            )
+            for model in ("aed", "ao")
+        }
         figures = tuple(
             joined(
                 f"ait-one-to-one-{model}",

@@ -10,7 +10,7 @@ from regard.display import Bars, Figure, Panel, Table
 from regard.instruments import Decomposition, breakdown, offset, paths, readouts, variance
 from regard.instruments.geometry import rank_correlation
 from regard.instruments.instrument import Result
-from regard.papers.aitken2021.escan import escan, with_period
+from regard.papers.aitken2021.escan import escan
 from regard.papers.aitken2021.looking import (
     REACH,
     accuracy,
@@ -142,14 +142,12 @@ class FeaturesExperiment(WithCorpus):
             "one-to-one ved": one_to_one("ved", scale),
             **{f"one-to-one {model}": one_to_one(model, scale) for model in MODELS},
             **{f"escan {model}": escan(model, scale) for model in MODELS},
-            "escan-period ao": with_period(scale),
             **self.translations(scale),
         }
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """All of Fig. 5."""
         names = [f"{task} {model}" for task in TASKS for model in MODELS]
-        names.insert(4, "escan-period ao")
         seen = {name: looked(runs[name]) for name in names}
         shares = {name: breakdown(seen[name]) for name in names}
         moved = {name: offset(seen[name], reach=REACH) for name in names}
@@ -163,7 +161,7 @@ class FeaturesExperiment(WithCorpus):
                 _key(what, name): moved[name].estimates()[value]
                 for name in names
                 for what, value in (("offset", "temporal offset"), ("data", "data offset"),
-                                    ("error", "error"), ("drift", "late minus early"))
+                                    ("error", "error"), ("follows", "correlation"))
             },
             "ait.variance": {_key("drop", name): left[name].estimates()["drop"] for name in names},
             "ait.readout": {
