@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_experiment_measures_what_its_rules_need(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking.looked, "__defaults__", (60,))
+    monkeypatch.setattr(looking.looked, "__defaults__", (60, "last"))
     experiment = experiments[name]()
     plan: Plan = experiment.plan("quick")
     runs: dict[str, list[Run]] = {}

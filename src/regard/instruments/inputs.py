@@ -28,6 +28,7 @@ class Inputs(Measured):
     readouts: dict[str, Array]  # target word -> (features,), where the sizes agree
     delta: dict[str, float]  # side -> E‖Δ‖² / E‖χ + Δ‖²
     input_delta: dict[str, float]  # side -> E‖χ + Δ‖² / E‖h‖²
+    decoder: Array  # (point, features): χ + Δ of the decoder; none where its space is another
 
     def values(self) -> dict[str, float]:
         """Explained variance, and how much the delta components spread the clouds."""
@@ -53,6 +54,10 @@ class InputsResult(Result[Inputs]):
         for colour, cloud in enumerate(seed.clouds):
             flat = seed.axes.project(cloud)
             marks.append(Points("", numbers(flat[:, 0]), numbers(flat[:, 1]), colour, faint=True))
+        if len(seed.decoder):
+            flat = seed.axes.project(seed.decoder)
+            x, y = numbers(flat[:, 0]), numbers(flat[:, 1])
+            marks.append(Points("decoder", x, y, 6, size=0.6, faint=True))
         for word, vector in seed.readouts.items():
             tip = seed.axes.turn(vector[None])[0]
             length = max(float(np.linalg.norm(tip)), 1e-12)
@@ -64,9 +69,10 @@ class InputsResult(Result[Inputs]):
             marks.append(Points(word, (float(flat[0]),), (float(flat[1]),), colour, "cross", 1.4))
         return Figure(
             "inputs",
-            "Encoder states without their temporal component (dots), the input components χ"
-            " (crosses), and the directions of the readout vectors (lines, by output word), in the"
-            f" principal components of χ. First of {self.n} seeds;"
+            "Encoder states without their temporal component (dots; black: the decoder's), the"
+            " encoder's input components χ (crosses), and the directions of the readout vectors"
+            " (lines, by output word), in the principal components of χ."
+            f" First of {self.n} seeds;"
             f" {seed.axes.share(2):.0%} of the variance of χ is in the two components shown.",
             (
                 Panel(
@@ -98,6 +104,7 @@ def _measure(source: Decomposition) -> Inputs:
     vocabulary = recording.words("encoder")
     shown = frequent(encoder, vocabulary, SHOWN)
     clouds: dict[int, list[Array]] = {number: [] for number in shown}
+    other: list[Array] = [np.zeros((0, encoder.input.shape[1]))]
     sums = {side: np.zeros(3) for side in ("encoder", "decoder") if f"{side}.states" in recording}
     names = [f"{side}.{what}" for side in sums for what in ("states", "words", "mask")]
     for chunk in recording.chunks(names, source.rows):
@@ -109,6 +116,8 @@ def _measure(source: Decomposition) -> Inputs:
             delta = parts.delta.numpy()
             for number, values in enumerate((delta, free, chunk[f"{side}.states"])):
                 sums[side][number] += float(np.square(values[mask], dtype=np.float64).sum())
+            if side == "decoder" and free.shape[2] == encoder.input.shape[1] and len(other) == 1:
+                other.append(free[mask][:: max(1, int(mask.sum()) // (2 * CLOUD))])
             if side == "encoder":
                 for number, cloud in clouds.items():
                     if sum(map(len, cloud)) < CLOUD:
@@ -121,6 +130,7 @@ def _measure(source: Decomposition) -> Inputs:
         _readouts(source),
         {side: total[0] / max(total[1], 1e-300) for side, total in sums.items()},
         {side: total[1] / max(total[2], 1e-300) for side, total in sums.items()},
+        np.concatenate(other),
     )
 
 

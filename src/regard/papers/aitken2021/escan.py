@@ -9,6 +9,7 @@ import numpy as np
 from regard.display import Figure, Line, Panel, Table
 from regard.instruments import Decomposition, clusters, inputs, lean, paths
 from regard.instruments.instrument import numbers
+from regard.instruments.lean import Leaning
 from regard.papers.aitken2021.looking import (
     REACH,
     accuracy,
@@ -201,8 +202,7 @@ class TwiceExperiment(Experiment):
         )
 
 
-def _row(seed: object, word: str) -> Array:
-    assert hasattr(seed, "by_offset") and hasattr(seed, "words")
+def _row(seed: Leaning, word: str) -> Array:
     found: Array = seed.by_offset[seed.words.index(word)]
     return found
 

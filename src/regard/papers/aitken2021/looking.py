@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,9 +23,11 @@ REACH = 0.5
 SAMPLES = 1000  # fresh phrases that every analysis looks at, as in the paper
 
 
-def looked(runs: Sequence[Run], n: int = SAMPLES) -> list[Decomposition]:
-    """Each run recorded on the same fresh phrases and decomposed."""
-    return [decompose(record(run, n=n)) for run in runs]
+def looked(
+    runs: Sequence[Run], n: int = SAMPLES, checkpoint: str | int = "last"
+) -> list[Decomposition]:
+    """Each run recorded on the same fresh phrases and decomposed; checkpoint 0 is untrained."""
+    return [decompose(record(run, n=n, checkpoint=checkpoint)) for run in runs]
 
 
 def count(scale: Scale, quick: int = 2, full: int = 5) -> int:
@@ -58,7 +61,6 @@ def joined(name: str, caption: str, *figures: Figure, titles: Sequence[str] = ()
 
 
 def _titled(panel: Panel, front: str) -> Panel:
-    from dataclasses import replace
 
     return (
         replace(panel, title=front + panel.title[:1].lower() + panel.title[1:]) if front else panel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from regard.display import Figure, Table
 from regard.instruments import (
@@ -14,6 +14,8 @@ from regard.instruments import (
     readouts,
     simplex,
 )
+from regard.instruments.inputs import InputsResult
+from regard.instruments.paths import PathsResult
 from regard.instruments.terms import TERMS
 from regard.papers.aitken2021.looking import (
     ALL_PAIRS,
@@ -37,13 +39,14 @@ from regard.papers.experiment import (
     experiments,
     seeds,
 )
+from regard.runs import RunConfig
 from regard.statistics import Estimate
 
 MODELS = ("ved", "aed", "ao")
 PANELS = {"aed": "a, b", "ao": "c, d", "ved": "e, f"}  # of Fig. 2
 
 
-def one_to_one(model: str, scale: Scale, **overrides: object) -> list:  # type: ignore[type-arg]
+def one_to_one(model: str, scale: Scale, **overrides: object) -> list[RunConfig]:
     """The runs of one architecture; quick ones train for less time."""
     updates = {"ved": 2500, "aed": 1500, "ao": 1200}
     short = {"updates": updates[model]} if scale == "quick" else {}
@@ -107,28 +110,40 @@ class OneToOneExperiment(Experiment):
             )
             for model in MODELS
         )
-        rows = tuple(
-            (name, *(table[model].estimates()[name] for model in MODELS))
-            for table, names in (
+        tables = (
+            Table(
+                "One-to-one translation",
+                ("what", *MODELS),
                 (
-                    path,
-                    ("diagonal", "direction", "turns", "adjacent", "explained 2", "explained 3"),
+                    ("word accuracy", *(accuracy(runs[model]) for model in MODELS)),
+                    *self._rows(path, cloud),
                 ),
-                (cloud, ("encoder delta share", "decoder input-delta size", "explained 2")),
-            )
-            for name in names
+            ),
+            self._untrained(runs),
         )
-        solved = tuple(("word accuracy", *(accuracy(runs[m]) for m in MODELS)) for _ in range(1))
-        return Findings(
-            measures,
-            (Table("One-to-one translation", ("what", *MODELS), solved + rows),),
-            figures,
-            (f"AED: {path['aed'].estimates()['diagonal']} of decoder steps have their largest μ·μ"
-             " at their own step.",),
-        )  # fmt: skip
+        found = (
+            f"AED: {path['aed'].estimates()['diagonal']} of decoder steps have their largest μ·μ"
+        )
+        return Findings(measures, tables, figures, (f"{found} at their own step.",))
 
-    def _input(self, seen: Sequence[Decomposition], cloud: object, model: str) -> Measures:
-        assert hasattr(cloud, "estimates")
+    def _rows(
+        self, path: Mapping[str, PathsResult], cloud: Mapping[str, InputsResult]
+    ) -> tuple[tuple[object, ...], ...]:
+        of_paths = ("diagonal", "direction", "turns", "adjacent", "explained 2", "explained 3")
+        of_clouds = ("encoder delta share", "decoder input-delta size")
+        return (
+            *((name, *(path[m].estimates()[name] for m in MODELS)) for name in of_paths),
+            *((name, *(cloud[m].estimates()[name] for m in MODELS)) for name in of_clouds),
+        )
+
+    def _untrained(self, runs: Runs) -> Table:
+        """The same of the networks before training: what random weights give by themselves."""
+        seen = {model: looked(runs[model], checkpoint=0) for model in MODELS}
+        path = {model: paths(seen[model]) for model in MODELS}
+        cloud = {model: inputs(seen[model]) for model in MODELS}
+        return Table("The same networks, untrained", ("what", *MODELS), self._rows(path, cloud))
+
+    def _input(self, seen: Sequence[Decomposition], cloud: InputsResult, model: str) -> Measures:
         found: Measures = {"delta_share": cloud.estimates()["encoder delta share"]}
         corners = simplex(seen, "A,B,C").estimates()
         found["cosine"] = corners["cosine"]

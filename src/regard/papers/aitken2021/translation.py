@@ -186,7 +186,7 @@ class FeaturesExperiment(WithCorpus):
         )  # fmt: skip
         return Findings(
             measures,
-            (table,),
+            (table, self._untrained(runs, names)),
             (
                 _breakdown_figure(shares),
                 joined("ait-offset", "Temporal alignment by offset, AO (Fig. 5b).",
@@ -198,6 +198,19 @@ class FeaturesExperiment(WithCorpus):
             ),
             (self.corpus(scale),),
         )  # fmt: skip
+
+    def _untrained(self, runs: Runs, names: list[str]) -> Table:
+        """The same of the networks before training: what random weights give by themselves."""
+        rows = []
+        for name in names:
+            seen = looked(runs[name], checkpoint=0)
+            shares = breakdown(seen)
+            rows.append(
+                (name, shares.estimates()["temporal-temporal"], _three(shares),
+                 variance(seen).estimates()["drop"], readouts(seen).estimates()["dictionary"])
+            )  # fmt: skip
+        columns = ("condition", "μ·μ", "μ·μ + μ·χ + μ·Δ", "variance drop", "dictionary")
+        return Table("The same networks, untrained", columns, tuple(rows))
 
 
 def _key(what: str, name: str) -> str:

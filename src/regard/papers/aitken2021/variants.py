@@ -29,7 +29,7 @@ VARIANTS: dict[str, tuple[str, dict[str, object]]] = {
 
 
 def longest(scale: Scale) -> dict[str, object]:
-    """Variants are trained for half the time at full scale: there are many of them."""
+    """Variants are trained for less time at full scale: there are many of them."""
     return {"updates": 1500} if scale == "full" else {}
 
 
