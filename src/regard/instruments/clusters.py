@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.metrics import silhouette_score
 
 from regard.display import Figure, Panel, Points
 from regard.errors import RegardError
@@ -33,6 +32,8 @@ class Groups(Measured):
         """−1..1: how much nearer a state is to its own group than to the next; 0: no groups."""
         if not 2 <= len(self.before) < len(self.states) or self._still:
             return 0.0
+        from sklearn.metrics import silhouette_score  # takes a second to import
+
         return float(silhouette_score(self.states, self.group))
 
     @property
