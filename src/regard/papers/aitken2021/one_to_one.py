@@ -158,13 +158,20 @@ class ReversedExperiment(Experiment):
     """The same with the output turned round."""
 
     title = "One-to-one with the output reversed"
-    about = "The only change is expected in one trajectory, which runs backwards (Fig. 2g)."
+    about = (
+        "The only change is expected in one trajectory, which runs backwards (Fig. 2g). AO gets"
+        " phrases of one length: nothing tells its decoder how long the source is, so that with"
+        " lengths 15 to 19 it cannot know where to begin (word accuracy .6)."
+    )
     claims = ("ait.reversed",)
 
     def plan(self, scale: Scale) -> Plan:
-        """AED and AO."""
-        longer = {} if scale == "full" else {"updates": 1500}
-        return {model: one_to_one(model, scale, reversed=True, **longer) for model in ("aed", "ao")}
+        """AED on phrases of all lengths, AO on phrases of one."""
+        short = {} if scale == "full" else {"updates": 1500}
+        return {
+            "aed": one_to_one("aed", scale, reversed=True, **short),
+            "ao": one_to_one("ao", scale, reversed=True, shortest=17, longest=17, **short),
+        }
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """The direction of the temporal alignment."""
