@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.display import Figure, Heat, Panel
 from regard.instruments import Decomposition, decompose
-from regard.instruments.geometry import softmax
+from regard.instruments.geometry import rank_correlation, softmax
 from regard.instruments.instrument import Result, numbers
 from regard.instruments.terms import PARTS
 from regard.papers.experiment import Measures, Scale
@@ -76,6 +76,21 @@ def attention_right(recording: Recording) -> float:
         right += int((best == chunk["alignment"])[there].sum())
         total += int(there.sum())
     return right / max(total, 1)
+
+
+def follows(recording: Recording) -> float:
+    """Mean rank correlation of decoder step and most attended source step, over samples.
+
+    1: in order, −1: backwards. The end token's step does not count.
+    """
+    found = []
+    for chunk in recording.chunks(["attention.weights", "decoder.mask"]):
+        best = chunk["attention.weights"].argmax(axis=2)
+        for row, there in zip(best, chunk["decoder.mask"], strict=True):
+            steps = int(there.sum()) - 1
+            if steps > 2:
+                found.append(rank_correlation(np.arange(steps), row[:steps]))
+    return float(np.mean(found))
 
 
 def attention_panel(recording: Recording, sample: int, title: str = "Attention") -> Panel:

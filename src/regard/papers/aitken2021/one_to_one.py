@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from regard.display import Figure, Table
 from regard.instruments import (
     Decomposition,
@@ -14,8 +16,9 @@ from regard.instruments import (
     readouts,
     simplex,
 )
+from regard.instruments.geometry import rank_correlation
 from regard.instruments.inputs import InputsResult
-from regard.instruments.paths import PathsResult
+from regard.instruments.paths import Paths, PathsResult
 from regard.instruments.terms import TERMS
 from regard.papers.aitken2021.looking import (
     ALL_PAIRS,
@@ -196,6 +199,12 @@ class ReversedExperiment(Experiment):
             (Table("Reversed output", ("what", "measured"), rows),),
             (figure,),
         )
+
+
+def turned(path: Paths) -> float:
+    """Rank correlation of decoder step and best source step, without the end token's step."""
+    best = path.best[:-1]
+    return rank_correlation(np.arange(len(best)), best)
 
 
 @experiments.register("aitken2021/sorting")

@@ -8,7 +8,6 @@ import numpy as np
 
 from regard.display import Bars, Figure, Panel, Table
 from regard.instruments import Decomposition, breakdown, offset, paths, readouts, variance
-from regard.instruments.geometry import rank_correlation
 from regard.instruments.instrument import Result
 from regard.papers.aitken2021.escan import escan
 from regard.papers.aitken2021.looking import (
@@ -16,6 +15,7 @@ from regard.papers.aitken2021.looking import (
     accuracy,
     attention_panel,
     count,
+    follows,
     joined,
     looked,
     measured,
@@ -31,7 +31,6 @@ from regard.papers.experiment import (
     experiments,
     seeds,
 )
-from regard.recordings import Recording
 from regard.runs import RunConfig
 from regard.statistics import Estimate
 
@@ -105,18 +104,6 @@ class TranslationExperiment(WithCorpus):
         )
         table = Table("Translation", ("what", "measured"), tuple(own.items()))
         return Findings({"ait.translation": own}, (table,), figures, (self.corpus(scale),))
-
-
-def follows(recording: Recording) -> float:
-    """Mean rank correlation of decoder step and most attended source step, over sentences."""
-    found = []
-    for chunk in recording.chunks(["attention.weights", "decoder.mask"]):
-        best = chunk["attention.weights"].argmax(axis=2)
-        for row, there in zip(best, chunk["decoder.mask"], strict=True):
-            steps = int(there.sum())
-            if steps > 2:
-                found.append(rank_correlation(np.arange(steps), row[:steps]))
-    return float(np.mean(found))
 
 
 def early_minus_late(source: Decomposition) -> float:
