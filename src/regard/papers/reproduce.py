@@ -209,7 +209,10 @@ def _kept(results: Path, name: str, scale: Scale, plan: Plan) -> Result | None:
         result = load(results, name, scale)
     except RegardError:  # damaged or of another version: it is made again
         return None
-    return result if result and result.plan == _hash(name, plan) else None
+    if result is None or result.plan != _hash(name, plan):
+        return None
+    judged = all(row["verdict"] != "not run" for row in result.claims)
+    return result if judged else None  # a measure that a rule needs was not taken: take it
 
 
 def load(results: Path, name: str, scale: str) -> Result | None:

@@ -26,6 +26,7 @@ from regard.papers.aitken2021.looking import (
     accuracy,
     attention_right,
     count,
+    follows,
     joined,
     looked,
     measured,
@@ -183,10 +184,9 @@ class ReversedExperiment(Experiment):
         own: Measures = {}
         for model in runs:
             own[f"accuracy_{model}"] = accuracy(runs[model])
-            own[f"direction_{model}"] = path[model].estimates()["direction"]
-            own[f"attention_{model}"] = measured(
-                seen[model], lambda d: attention_right(d.recording)
-            )
+            own[f"direction_{model}"] = Estimate.of(map(turned, path[model].seeds))
+            own[f"follows_{model}"] = measured(seen[model], lambda d: follows(d.recording))
+            own[f"exact_{model}"] = measured(seen[model], lambda d: attention_right(d.recording))
         rows = tuple((name, value) for name, value in own.items())
         figure = joined(
             "ait-reversed",
