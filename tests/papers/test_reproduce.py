@@ -18,7 +18,7 @@ from regard.papers.claims import Claim
 from regard.papers.experiment import Experiment, Findings, Plan, Runs, Scale, seeds
 from regard.papers.reproduce import load, load_folder, names_of
 from regard.runs import Run, execute
-from regard.runs.files import locked
+from regard.runs.files import locked, read_json, write_json
 from regard.statistics import Estimate
 
 TINY = {"hidden": 12, "batch": 8, "held_out": 20, "updates": 20, "evaluate_every": 10}
@@ -184,3 +184,16 @@ def test_growth_is_a_power() -> None:
     assert growth_of((5, 10, 20, 40), (9.0, 1.0, 4.0, 16.0)) == pytest.approx(2.0)
     assert all(time > 0 for name in ("fixed", "attention", "transformer")
                for time in step_times(name, (4, 8, 16), batch=2))  # fmt: skip
+
+
+def test_a_result_without_a_measure_that_its_rule_needs_is_measured_again(
+    tiny: list[str], tmp_path: Path
+) -> None:
+    reproduce("tiny/one", jobs=1)
+    path = tmp_path / "results" / "tiny" / "quick" / "one.json"
+    data = read_json(path)
+    data["claims"][0]["measures"] = {}
+    write_json(path, data)
+    (result,) = reproduce("tiny/one", jobs=1)
+    assert tiny == ["one", "one"]
+    assert result.claims[0]["verdict"] == "reproduced"
