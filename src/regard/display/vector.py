@@ -44,18 +44,38 @@ def save(figure: Figure, path: Path) -> Path:
     return path
 
 
+WIDEST = 14.0  # inches; panels that would go beyond begin a new row
+
+
 def draw(figure: Figure) -> Canvas:
-    """The figure on a canvas, panels side by side."""
-    sizes = [_size(panel) for panel in figure.panels]
-    width, height = sum(w for w, _ in sizes), max(h for _, h in sizes)
-    canvas = Canvas(figsize=(width, height), layout="constrained")
+    """The figure on a canvas, panels side by side, in as many rows as they need."""
+    rows = _rows(figure.panels)
+    sizes = [[_size(panel) for panel in row] for row in rows]
+    heights = [max(height for _, height in row) for row in sizes]
+    width = max(sum(w for w, _ in row) for row in sizes)
+    canvas = Canvas(figsize=(width, sum(heights)), layout="constrained")
     FigureCanvasAgg(canvas)
-    axes = canvas.subplots(
-        1, len(sizes), squeeze=False, gridspec_kw={"width_ratios": [w for w, _ in sizes]}
-    )
-    for panel, ax in zip(figure.panels, axes[0], strict=True):
-        _panel(panel, ax)
+    parts = canvas.subfigures(len(rows), 1, height_ratios=heights, squeeze=False)
+    for row, part, own in zip(rows, parts[:, 0], sizes, strict=True):
+        ratios = [w for w, _ in own]
+        if len(rows) > 1 and sum(ratios) < width:  # a short last row keeps its panels' widths
+            ratios.append(width - sum(ratios))
+        axes = part.subplots(1, len(ratios), squeeze=False, gridspec_kw={"width_ratios": ratios})
+        for panel, ax in zip(row, axes[0], strict=False):
+            _panel(panel, ax)
+        for ax in axes[0][len(row) :]:
+            ax.axis("off")
     return canvas
+
+
+def _rows(panels: tuple[Panel, ...]) -> list[list[Panel]]:
+    rows: list[list[Panel]] = [[]]
+    for panel in panels:
+        used = sum(_size(other)[0] for other in rows[-1])
+        if rows[-1] and used + _size(panel)[0] > WIDEST:
+            rows.append([])
+        rows[-1].append(panel)
+    return rows
 
 
 def _size(panel: Panel) -> tuple[float, float]:

@@ -57,7 +57,7 @@ class InputsResult(Result[Inputs]):
         if len(seed.decoder):
             flat = seed.axes.project(seed.decoder)
             x, y = numbers(flat[:, 0]), numbers(flat[:, 1])
-            marks.append(Points("decoder", x, y, 6, size=0.6, faint=True))
+            marks.append(Points("decoder", x, y, 7, size=0.6, faint=True))
         for word, vector in seed.readouts.items():
             tip = seed.axes.turn(vector[None])[0]
             length = max(float(np.linalg.norm(tip)), 1e-12)
@@ -69,7 +69,7 @@ class InputsResult(Result[Inputs]):
             marks.append(Points(word, (float(flat[0]),), (float(flat[1]),), colour, "cross", 1.4))
         return Figure(
             "inputs",
-            "Encoder states without their temporal component (dots; black: the decoder's), the"
+            "Encoder states without their temporal component (dots; grey: the decoder's), the"
             " encoder's input components χ (crosses), and the directions of the readout vectors"
             " (lines, by output word), in the principal components of χ."
             f" First of {self.n} seeds;"
