@@ -49,13 +49,13 @@ PHRASES: dict[str, dict[str, object]] = {
 
 def escan(model: str, scale: Scale, **overrides: object) -> list[RunConfig]:
     """The runs of one architecture; quick ones train for less time."""
-    short = {"updates": 1800 if model == "aed" else 2500} if scale == "quick" else {}
+    short = {"updates": 1500 if model == "aed" else 2000} if scale == "quick" else {}
     return seeds(count(scale), "escan", model, **{**PHRASES[model], **short, **overrides})
 
 
 def without_and(scale: Scale) -> list[RunConfig]:
     """AO where no phrase has an `and`, so that source and target are equally long (Fig. 6b)."""
-    updates = 1200 if scale == "quick" else 2500
+    updates = 1000 if scale == "quick" else 2500
     return escan("ao", scale, conjunction=False, period=False, updates=updates)
 
 

@@ -52,7 +52,7 @@ PANELS = {"aed": "a, b", "ao": "c, d", "ved": "e, f"}  # of Fig. 2
 
 def one_to_one(model: str, scale: Scale, **overrides: object) -> list[RunConfig]:
     """The runs of one architecture; quick ones train for less time."""
-    updates = {"ved": 2500, "aed": 1500, "ao": 1200}
+    updates = {"ved": 2000, "aed": 1500, "ao": 1200}
     short = {"updates": updates[model]} if scale == "quick" else {}
     return seeds(count(scale), "one-to-one", model, **{**short, **overrides})
 
@@ -171,7 +171,7 @@ class ReversedExperiment(Experiment):
 
     def plan(self, scale: Scale) -> Plan:
         """AED on phrases of all lengths, AO on phrases of one."""
-        short = {} if scale == "full" else {"updates": 1500}
+        short = {} if scale == "full" else {"updates": 1200}
         return {
             "aed": one_to_one("aed", scale, reversed=True, **short),
             "ao": one_to_one("ao", scale, reversed=True, shortest=17, longest=17, **short),

@@ -46,7 +46,7 @@ def translation(model: str, scale: Scale, corpus: str | None) -> list[RunConfig]
     """The runs of one architecture, on the shipped corpus or on one that the user names."""
     named: dict[str, object] = {"source": corpus, "bad_lines": "skip", **LIMITS} if corpus else {}
     if scale == "quick":
-        return seeds(count(scale), "parallel", model, updates=1200)
+        return seeds(count(scale), "parallel", model, updates=1000)
     return seeds(count(scale), "parallel", model, **named)
 
 
