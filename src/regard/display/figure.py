@@ -6,9 +6,12 @@ plain data: it goes into a result file and comes out again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from regard.statistics import Estimate
 
 # Okabe and Ito's palette: distinct for every common kind of colour vision.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
@@ -38,6 +41,15 @@ class Bars:
     low: tuple[float, ...] | None = None
     high: tuple[float, ...] | None = None
     colour: int = 0
+
+    @classmethod
+    def of(cls, label: str, found: Mapping[str, Estimate], colour: int = 0) -> Bars:
+        """One bar per name, as high as its mean, whiskers over its interval."""
+        values = found.values()
+        mean, low, high = (
+            tuple(getattr(value, what) for value in values) for what in ("mean", "low", "high")
+        )
+        return cls(label, tuple(found), mean, low, high, colour)
 
 
 @dataclass(frozen=True)

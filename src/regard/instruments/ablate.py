@@ -74,17 +74,8 @@ class AblateResult(Result[Ablated]):
             for colour, part in enumerate(PARTS):
                 keys = [k for k in self.first.accuracy if k[:2] == (way, part)]
                 link = "from" if way == "remove" else "in"
-                values = [found[f"{way} {part} {link} {where}"] for _, _, where in keys]
-                bars.append(
-                    Bars(
-                        part,
-                        tuple(where for _, _, where in keys),
-                        tuple(v.mean for v in values),
-                        tuple(v.low for v in values),
-                        tuple(v.high for v in values),
-                        colour=colour,
-                    )
-                )
+                values = {where: found[f"{way} {part} {link} {where}"] for _, _, where in keys}
+                bars.append(Bars.of(part, values, colour))
             rule = Rule("as it is", y=found["baseline"].mean)
             panels.append(
                 Panel(f"{way} a component", "place", "word accuracy", (*bars, rule), (0, 1.05))

@@ -141,13 +141,7 @@ class Breakdown(Result[Shares]):
     def figure(self) -> Figure:
         """The nine shares as bars, and the three groups of Fig. 5a over decoder steps."""
         found = self.estimates()
-        bars = Bars(
-            "",
-            tuple(found),
-            tuple(e.mean for e in found.values()),
-            tuple(e.low for e in found.values()),
-            tuple(e.high for e in found.values()),
-        )
+        bars = Bars.of("", found)
         by_step = mean_there([seed.by_step for seed in self.seeds])  # (term, target)
         steps = numbers(range(1, by_step.shape[1] + 1))
         groups = (

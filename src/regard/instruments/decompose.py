@@ -10,7 +10,6 @@ from regard.display import Bars, Figure, Panel, Table
 from regard.instruments.decomposition import Components, Decomposition, as_tensor
 from regard.instruments.instrument import Measured, Result, Sources, each, instruments
 from regard.recordings import Recording
-from regard.statistics import Estimate
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Decomposed(Result[Sizes]):
         found = self.estimates()
         sides = list(self.first.sizes)
         bars = tuple(
-            _bars(side, {k.split(" ")[1]: v for k, v in found.items() if k.startswith(side)}, n)
+            Bars.of(side, {k.split(" ")[1]: v for k, v in found.items() if k.startswith(side)}, n)
             for n, side in enumerate(sides)
         )
         caption = (
@@ -59,18 +58,6 @@ class Decomposed(Result[Sizes]):
         )
         panel = Panel("Size of the components", "component", "E‖part‖² / E‖h‖²", bars)
         return Figure("decompose", caption, (panel,))
-
-
-def _bars(side: str, found: dict[str, Estimate], colour: int) -> Bars:
-    values = found.values()
-    return Bars(
-        side,
-        tuple(found),
-        tuple(e.mean for e in values),
-        tuple(e.low for e in values),
-        tuple(e.high for e in values),
-        colour=colour,
-    )
 
 
 def decompose(recording: Recording, rows: int = 1000) -> Decomposition:

@@ -6,7 +6,6 @@ add up to the same result.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -254,11 +253,3 @@ def head_of(values: Array, head: int, heads: int) -> Array:
 def as_tensor(values: Array | Tensor) -> Tensor:
     """A tensor on the same memory."""
     return values if isinstance(values, Tensor) else torch.from_numpy(np.ascontiguousarray(values))
-
-
-def merged(sums: Iterable[Sums]) -> Sums:
-    """Sums from anywhere as one."""
-    first, *others = sums
-    for other in others:
-        first.merge(other)
-    return first

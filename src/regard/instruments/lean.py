@@ -68,13 +68,7 @@ class LeanResult(Result[Leaning]):
         """Bars at t = s, and lines over the offset."""
         found = self.estimates()
         words = [word for word in self.first.words if word in found][:SHOWN]
-        bars = Bars(
-            "",
-            tuple(words),
-            tuple(found[w].mean for w in words),
-            tuple(found[w].low for w in words),
-            tuple(found[w].high for w in words),
-        )
+        bars = Bars.of("", {word: found[word] for word in words})
         window = self.first.window
         offsets = numbers(range(-window, window + 1))
         lines = []

@@ -59,13 +59,7 @@ class VarianceResult(Result[Spread]):
                 for seed in self.seeds
             ]
         )
-        bars = Bars(
-            "",
-            tuple(shown),
-            tuple(found[w].mean for w in shown),
-            tuple(found[w].low for w in shown),
-            tuple(found[w].high for w in shown),
-        )
+        bars = Bars.of("", {word: found[word] for word in shown})
         left = self.estimates()["left"]
         return Figure(
             "variance",

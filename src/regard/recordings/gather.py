@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -77,18 +78,13 @@ def _fill(
 ) -> None:
     for name, array in fixed.items():
         sink.put(name, 0, array)
-    done, piece = 0, first
-    while piece is not None:
-        rows = len(piece["encoder.words"])
+    done = 0
+    for piece in chain([first], pieces):
         for name, array in piece.items():
             sink.put(name, done, _widened(array, axes[name], sizes))
-        done += rows
+        done += len(piece["encoder.words"])
         if watch:
             watch(done, sizes.sample)
-        following = next(pieces, None)
-        if following is None:
-            break
-        piece = following
 
 
 def _widened(array: Array, axes: tuple[str, ...], sizes: Sizes) -> Array:

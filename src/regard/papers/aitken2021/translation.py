@@ -220,18 +220,14 @@ def _alignment(shares: Mapping[str, Result]) -> Measures:  # type: ignore[type-a
 
 
 def _breakdown_figure(shares: Mapping[str, Result]) -> Figure:  # type: ignore[type-arg]
-    names = tuple(shares)
     groups = {"μ·μ": slice(0, 1), "μ·χ + μ·Δ": slice(1, 3), "other six": slice(3, 9)}
     bars = []
     for colour, (label, terms) in enumerate(groups.items()):
-        values = [
-            Estimate.of(float(seed.absolute[terms].sum()) for seed in result.seeds)
-            for result in shares.values()
-        ]
-        bars.append(
-            Bars(label, names, tuple(v.mean for v in values), tuple(v.low for v in values),
-                 tuple(v.high for v in values), colour=colour)
-        )  # fmt: skip
+        values = {
+            name: Estimate.of(float(seed.absolute[terms].sum()) for seed in result.seeds)
+            for name, result in shares.items()
+        }
+        bars.append(Bars.of(label, values, colour))
     return Figure(
         "ait-breakdown",
         "Shares of the alignment at the five largest positions (Fig. 5a).",
@@ -240,9 +236,7 @@ def _breakdown_figure(shares: Mapping[str, Result]) -> Figure:  # type: ignore[t
 
 
 def _variance_figure(left: Mapping[str, Result]) -> Figure:  # type: ignore[type-arg]
-    values = [result.estimates()["left"] for result in left.values()]
-    bars = Bars("", tuple(left), tuple(v.mean for v in values), tuple(v.low for v in values),
-                tuple(v.high for v in values))  # fmt: skip
+    bars = Bars.of("", {name: result.estimates()["left"] for name, result in left.items()})
     return Figure(
         "ait-variance",
         "Variance of a word's states after the temporal component is taken away (Fig. 5c).",
