@@ -14,7 +14,7 @@ from regard.models.attention import Attention, Merge, Site, attentions
 from regard.models.cells import Inputs, State, cells, vectors
 from regard.models.encoder import Encoder, FeedForward, Gates, run
 from regard.models.inputs import Embedding, OneHot
-from regard.models.outputs import Memory, Output, Seq2Seq
+from regard.models.outputs import Memory, Output, OutputLayer, Seq2Seq
 from regard.models.positions import Sinusoidal
 from regard.registry import Registry
 from regard.tasks.batch import mask
@@ -153,6 +153,16 @@ class EncoderDecoder(Seq2Seq):
         state, context = self.reads
         size = self.attention.features if self.attention is not None else 0
         return state * self.config.hidden + context * size
+
+    def output_layer(self) -> OutputLayer:
+        """The readout, whose columns meet the state, the context, or one after the other."""
+        width = self.readout.in_features
+        state, context = self.reads
+        hidden = self.config.hidden if state else 0
+        columns = {"state": (0, hidden), "context": (hidden, width)}
+        wanted = {"state": state, "context": context}
+        parts = {name: columns[name] for name, there in wanted.items() if there}
+        return OutputLayer(self.readout.weight, self.readout.bias, parts)
 
     def _place(self, x: Inputs, start: int) -> Inputs:
         """The input with positions added, where there are any."""

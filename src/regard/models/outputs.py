@@ -37,6 +37,14 @@ class Output:
     gates: dict[str, Tensor] = field(default_factory=dict)  # (batch, time, hidden), on request
 
 
+class OutputLayer(NamedTuple):
+    """logits = weight · features + bias, and which of the features are whose."""
+
+    weight: Tensor  # (vocab, features)
+    bias: Tensor | None  # (vocab,)
+    parts: dict[str, tuple[int, int]]  # `state` and `context` -> their columns
+
+
 class Seq2Seq(nn.Module, ABC):
     """An encoder-decoder: `encode` once, then `forward` all steps at once or `step` one by one."""
 
@@ -63,6 +71,16 @@ class Seq2Seq(nn.Module, ABC):
     def forward(self, source: Tensor, lengths: Tensor, inputs: Tensor) -> Output:
         """Encode, then all decoder steps on the fastest path."""
         return self.decode(self.encode(source, lengths), inputs)
+
+    def output_layer(self) -> OutputLayer | None:
+        """What stands between the features and the logits, where that is one linear map.
+
+        The default: an `nn.Linear` called `readout` that reads the decoder's state.
+        """
+        layer = getattr(self, "readout", None)
+        if not isinstance(layer, nn.Linear):
+            return None
+        return OutputLayer(layer.weight, layer.bias, {"state": (0, layer.in_features)})
 
     def places(self) -> dict[str, Place]:
         """The named places where numbers can be replaced: `attention.queries` and so on."""

@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 
 from regard.errors import RegardError
-from regard.models import EncoderDecoder, Output, Seq2Seq, Site, mixed_inputs
+from regard.models import Output, Seq2Seq, Site, mixed_inputs
 from regard.models.attention import Attention
 from regard.recordings.gather import Sizes, Watch, gather
-from regard.recordings.published import AttentiveSpeller
 from regard.recordings.recording import Chunk, Metadata, Recording, SiteInfo, numbers
 from regard.tasks import Batch, Vocabulary
 from regard.training.evaluation import evaluating
@@ -138,19 +137,10 @@ def _site_arrays(name: str, site: Site, masks: dict[str, Tensor]) -> dict[str, T
 
 def readout_of(model: Seq2Seq) -> tuple[Chunk, dict[str, tuple[int, int]]]:
     """The output layer, and which of its columns meet the state and which the context."""
-    if isinstance(model, AttentiveSpeller):  # two matrices, of which only the product is recorded
-        weight, bias, columns = model.whole_readout
-        return {"readout": numbers(weight), "readout.bias": numbers(bias)}, columns
-    readout = getattr(model, "readout", None)
-    if not isinstance(readout, torch.nn.Linear):
+    layer = model.output_layer()
+    if layer is None:
         return {}, {}
-    arrays: Chunk = {"readout": numbers(readout.weight)}
-    if readout.bias is not None:
-        arrays["readout.bias"] = numbers(readout.bias)
-    width = readout.in_features
-    if not isinstance(model, EncoderDecoder):
-        return arrays, {"state": (0, width)}
-    state, context = model.reads
-    hidden = model.config.hidden if state else 0
-    parts = {"state": (0, hidden)} if state else {}
-    return arrays, parts | ({"context": (hidden, width)} if context else {})
+    arrays: Chunk = {"readout": numbers(layer.weight)}
+    if layer.bias is not None:
+        arrays["readout.bias"] = numbers(layer.bias)
+    return arrays, layer.parts

@@ -9,6 +9,7 @@ from regard.models import Memory, Output, Site
 from regard.models.attention import Additive
 from regard.models.cells import RennGRU, State
 from regard.models.encoder import Encoder, Gates
+from regard.models.outputs import OutputLayer
 from regard.recordings.published.numbering import Numbering, Renumbered
 from regard.recordings.published.speller import NEVER, Published, Weights, fill
 from regard.tasks.batch import mask
@@ -122,8 +123,7 @@ class AttentiveSpeller(Published):
         gates: Gates = {}
         return self._decode(self._encode(source, lengths, gates), inputs, gates)
 
-    @property
-    def whole_readout(self) -> tuple[Tensor, Tensor, dict[str, tuple[int, int]]]:
+    def output_layer(self) -> OutputLayer:
         """What stands between [s_t; c_t] and the logits: Wd Wa, b, and the columns of each part.
 
         No nonlinearity comes between the two matrices, so their product is the readout.
@@ -133,7 +133,7 @@ class AttentiveSpeller(Published):
         weight = numbering.ours(self.output.weight @ self.attention_vector.weight, 0.0)
         hidden, width = self.decoder.hidden, weight.shape[1]
         parts = {"state": (0, hidden), "context": (hidden, width)}
-        return weight, numbering.ours(self.output.bias, NEVER), parts
+        return OutputLayer(weight, numbering.ours(self.output.bias, NEVER), parts)
 
 
 def _joined(steps: list[Site]) -> Site:
