@@ -99,6 +99,7 @@ def test_other_content_in_a_file_makes_another_run(tmp_path: Path) -> None:
         ({"recurrent": "false", "attention": "none"}, "needs an attention"),
         ({"readout": "context", "attention": "none"}, "needs an attention"),
         ({"heads": "2", "attention": "dot"}, "needs an attention that has heads"),
+        ({"attention_size": "8", "attention": "dot"}, "needs an attention that has one"),
         ({"recurrent": "false", "attention": "dot", "bidirectional": "true"}, "no direction"),
     ],
 )

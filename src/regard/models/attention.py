@@ -62,6 +62,7 @@ class Attention(nn.Module, ABC):
     """
 
     many_heads: ClassVar[bool] = True
+    sized: ClassVar[bool] = False  # queries and keys have a size that can be chosen
     scorer: ClassVar[str] = "dot"
 
     def __init__(self, hidden: int, heads: int = 1, size: int | None = None, merge: Merge = "sum"):
@@ -172,6 +173,8 @@ class Bilinear(Attention):
 class Scaled(Attention):
     """Vaswani et al. 2017: a_ts = (Q h_t / √d) · (K h_s), and the weights mix V h_s."""
 
+    sized = True
+
     def __init__(self, hidden: int, heads: int = 1, size: int | None = None, merge: Merge = "sum"):
         super().__init__(hidden, heads, size, merge)
         self.query = nn.Linear(hidden, heads * self.size, bias=False)
@@ -194,6 +197,8 @@ class Scaled(Attention):
 @attentions.register("additive")
 class Additive(Attention):
     """Bahdanau et al. 2015: a_ts = v · tanh(W h_t + U h_s + b). Not bilinear."""
+
+    sized = True
 
     scorer = "additive"
 

@@ -84,6 +84,9 @@ class EncoderDecoderConfig(Config):
         if self.heads > 1 and not (attending and attentions[self.attention].many_heads):
             able = ", ".join(name for name, kind in attentions.items() if kind.many_heads)
             raise ValueError(f"heads={self.heads} needs an attention that has heads: {able}")
+        if self.attention_size and not (attending and attentions[self.attention].sized):
+            able = ", ".join(name for name, kind in attentions.items() if kind.sized)
+            raise ValueError(f"attention_size needs an attention that has one: {able}")
         if not self.recurrent and (self.bidirectional or self.initial_state == "trainable"):
             raise ValueError("recurrent=false has no direction and no initial state to learn")
         return self
