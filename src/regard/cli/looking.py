@@ -118,7 +118,8 @@ def inspect_command(
     if faults or wrong:
         raise RegardError(*faults, *wrong)
     with interruptible():
-        sources = Sources([target, *others], n)
+        gates = any(getattr(instruments[name], "reads_gates", False) for name in known)
+        sources = Sources([target, *others], n, gates)
         results = {name: sources.measure(name, options[name]) for name in known}
     if to is not None:
         for result in results.values():
@@ -136,34 +137,36 @@ def inspect_command(
 class Sources:
     """What is inspected. Recordings are made, if need be, and decomposed once for all."""
 
-    def __init__(self, places: list[Path], n: int):
-        self.places, self.n = places, n
+    def __init__(self, places: list[Path], n: int, gates: bool):
+        self.places, self.n, self.gates = places, n, gates
 
     @cached_property
     def decomposed(self) -> list[Decomposition]:
         """One decomposition per place."""
-        return [decompose(_recording(place, self.n)) for place in self.places]
+        return [decompose(_recording(place, self.n, self.gates)) for place in self.places]
 
     def measure(self, name: str, options: dict[str, Any]) -> Result[Any]:
         """Instruments of recordings get recordings, the others get runs."""
         instrument = instruments[name]
-        if next(iter(inspect.signature(instrument).parameters)) == "runs":
+        parameters = inspect.signature(instrument).parameters
+        if next(iter(parameters)) == "runs":
             runs = [_run(name, place) for place in self.places]
-            return instrument(runs, **{"n": self.n, **options})
+            samples = {"n": self.n} if "n" in parameters else {}
+            return instrument(runs, **samples, **options)
         return instrument(self.decomposed, **options)
 
 
 def _run(name: str, place: Path) -> Run:
     if place.is_file():
         raise RegardError(
-            f"{place} is a recording, but '{name}' runs the model anew. Give the run's folder."
+            f"{place} is a recording, but '{name}' needs the model itself. Give the run's folder."
         )
     run = Run.open(place)
     _finished(run)
     return run
 
 
-def _recording(place: Path, n: int) -> Recording:
+def _recording(place: Path, n: int, gates: bool) -> Recording:
     if place.is_file():
         return load_recording(place)
     if not place.exists():
@@ -173,7 +176,7 @@ def _recording(place: Path, n: int) -> Recording:
     run = Run.open(place)
     _finished(run)
     with sample_bar("recording") as watch:
-        return record(run, n=n, watch=watch)
+        return record(run, n=n, gates=gates, watch=watch)
 
 
 def _options(

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +15,7 @@ from torch import Tensor, nn
 from regard.display import Bars, Figure, Panel, Rule, Table
 from regard.errors import RegardError, unknown
 from regard.instruments.decomposition import Components, Sums
-from regard.instruments.instrument import Measured, Result, instruments
+from regard.instruments.instrument import Measured, Result, Runs, instruments, opened
 from regard.models import Seq2Seq
 from regard.recordings.record import samples
 from regard.runs import Run
@@ -88,9 +87,6 @@ class AblateResult(Result[Ablated]):
         )
 
 
-Runs = Run | str | Path | Sequence[Run | str | Path]
-
-
 @instruments.register("ablate")
 def ablate(runs: Runs, n: int = 1000, site: str | None = None, seed: int = 0) -> AblateResult:
     """Accuracy with μ, χ or Δ removed from, or swapped within, queries, keys or context.
@@ -100,9 +96,7 @@ def ablate(runs: Runs, n: int = 1000, site: str | None = None, seed: int = 0) ->
     shorter). The words fed are the teacher's, so that one error does not cause the next. Takes
     runs, because the model runs anew.
     """
-    many = [runs] if isinstance(runs, (Run, str, Path)) else list(runs)
-    opened = [run if isinstance(run, Run) else Run.open(run) for run in many]
-    return AblateResult(tuple(_measure(run, n, site, seed) for run in opened))
+    return AblateResult(tuple(_measure(run, n, site, seed) for run in opened(runs)))
 
 
 def _measure(run: Run, n: int, site: str | None, seed: int) -> Ablated:

@@ -21,10 +21,13 @@ from regard.errors import RegardError
 from regard.instruments.decomposition import Decomposition
 from regard.recordings import Recording
 from regard.registry import Registry
+from regard.runs import Run
 from regard.runs.files import write_whole
 from regard.statistics import Estimate
 
 M = TypeVar("M", bound="Measured")
+F = TypeVar("F", bound=Callable[..., Any])
+Runs = Run | str | Path | Sequence[Run | str | Path]
 Source = Recording | Decomposition
 Sources = Source | Sequence[Source]
 
@@ -100,6 +103,20 @@ Instrument = Callable[..., Result[Any]]
 instruments: Registry[Instrument] = Registry("instrument")
 
 
+def reads_gates(instrument: F) -> F:
+    """Mark an instrument that wants recordings with gates: who makes them for it, asks for them."""
+    instrument.reads_gates = True  # type: ignore[attr-defined]
+    return instrument
+
+
+def opened(runs: Runs) -> list[Run]:
+    """One run or many, given themselves or by their folders."""
+    many = [runs] if isinstance(runs, (Run, str, Path)) else list(runs)
+    if not many:
+        raise RegardError("There is nothing to inspect: no runs were given.")
+    return [run if isinstance(run, Run) else Run.open(run) for run in many]
+
+
 def over(
     seeds: Sequence[dict[str, float]], within: tuple[float, float] | None = None
 ) -> dict[str, Estimate]:
@@ -109,11 +126,23 @@ def over(
 
 
 def each(sources: Sources, measure: Callable[[Decomposition], M]) -> tuple[M, ...]:
-    """Measure one source or many."""
+    """Measure the decomposition of one source or many."""
+    return tuple(measure(as_decomposition(source)) for source in _many(sources))
+
+
+def each_recording(sources: Sources, measure: Callable[[Recording], M]) -> tuple[M, ...]:
+    """Measure the recording of one source or many; nothing is decomposed."""
+    return tuple(
+        measure(source.recording if isinstance(source, Decomposition) else source)
+        for source in _many(sources)
+    )
+
+
+def _many(sources: Sources) -> list[Source]:
     many = [sources] if isinstance(sources, (Recording, Decomposition)) else list(sources)
     if not many:
         raise RegardError("There is nothing to inspect: no recordings were given.")
-    return tuple(measure(as_decomposition(source)) for source in many)
+    return many
 
 
 def as_decomposition(source: Source) -> Decomposition:
