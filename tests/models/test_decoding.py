@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.models import Seq2Seq, beam, greedy, mixed_inputs, models
+from regard.models import Seq2Seq, beam, greedy, models
 from regard.tasks import EOS, PAD, SOS
 
 WORDS = 5  # <PAD> <SOS> <EOS> a b
@@ -82,9 +82,9 @@ def test_mixed_inputs_follow_the_coin(model: Seq2Seq) -> None:
     inputs = torch.tensor([[SOS, 3, 4, 3]] * 3)
     memory = model.encode(SOURCE, LENGTHS)
     forced = torch.tensor([True, False, True, False])
-    fed = mixed_inputs(model, memory, inputs, forced)
+    fed = model.feed(memory, inputs, forced)
     assert torch.equal(fed[:, [0, 2]], inputs[:, [0, 2]])
     logits = model.decode(memory, fed).logits
     assert torch.equal(fed[:, 1], logits[:, 0].argmax(1))
     assert torch.equal(fed[:, 3], logits[:, 2].argmax(1))
-    assert torch.equal(mixed_inputs(model, memory, inputs, torch.ones(4).bool()), inputs)
+    assert torch.equal(model.feed(memory, inputs, torch.ones(4).bool()), inputs)

@@ -3,7 +3,7 @@
 from regard.models import transformer as transformer
 from regard.models.attention import Attention, Site, attentions
 from regard.models.cells import Cell, cells
-from regard.models.decoding import beam, greedy, mixed_inputs
+from regard.models.decoding import beam, greedy
 from regard.models.encoder_decoder import EncoderDecoder, models
 from regard.models.outputs import Memory, Output, Seq2Seq
 from regard.models.presets import preset_for, presets
@@ -22,7 +22,6 @@ __all__ = [
     "beam",
     "cells",
     "greedy",
-    "mixed_inputs",
     "models",
     "preset_for",
     "presets",

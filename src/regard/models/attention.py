@@ -7,12 +7,14 @@ queries, keys, scores before the softmax, and weights after it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
+from regard.models.linear import Linear
 from regard.registry import Registry
 
 Merge = Literal["sum", "mean", "concatenate"]
@@ -23,7 +25,8 @@ class Site:
     """What one attention did. `scorer` says how scores follow from queries and keys.
 
     `dot`: scores = queries · keys, which can be taken apart exactly. `additive`: scores =
-    vector · tanh(queries + keys), which cannot.
+    vector · tanh(queries + keys), which cannot; nor can `additive-relu`, the same with max(0, ·)
+    and a constant on top.
     """
 
     queries: Tensor  # (batch, head, target, features)
@@ -37,6 +40,16 @@ class Site:
     def bilinear(self) -> bool:
         """Whether scores = queries · keys."""
         return self.scorer == "dot"
+
+
+def joined(steps: Sequence[Site]) -> Site:
+    """Sites of one target step each as one; the keys are the same for all."""
+    parts = (
+        torch.cat([getattr(step, name) for step in steps], dim=2)
+        for name in ("queries", "scores", "weights")
+    )
+    queries, scores, weights = parts
+    return replace(steps[0], queries=queries, scores=scores, weights=weights)
 
 
 class Place(nn.Identity):
@@ -102,15 +115,23 @@ class Attention(nn.Module, ABC):
         return self.at.keys(self.keys(memory)), self.at.values(self.values(memory))
 
     def forward(
-        self, states: Tensor, keys: Tensor, values: Tensor, mask: Tensor
+        self,
+        states: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor,
+        told: Tensor | None = None,
     ) -> tuple[Tensor, Site]:
         """states (batch, target, hidden), what `remember` gave, mask (batch, source).
 
+        Where it is `told` (batch, target) a position, all weight lies there; -1 leaves it free.
         Returns the context (batch, target, features) and the site.
         """
         queries = self.at.queries(self.queries(states))
         scores = self.scores(queries, keys)
         weights = masked_softmax(scores, mask[:, None, None, :])
+        if told is not None:
+            weights = obeyed(weights, told)
         context = self.merge(weights @ values)
         return context, Site(queries, keys, scores, weights, self.scorer, self.vector)
 
@@ -135,6 +156,12 @@ def attend(queries: Tensor, keys: Tensor, allowed: Tensor) -> Site:
 def masked_softmax(scores: Tensor, allowed: Tensor) -> Tensor:
     """Softmax over the last axis; positions not allowed get exactly zero."""
     return torch.softmax(scores.masked_fill(~allowed, float("-inf")), dim=-1)
+
+
+def obeyed(weights: Tensor, told: Tensor) -> Tensor:
+    """The weights with all of it where it is told to be. (batch, head, target, source)"""
+    there = torch.nn.functional.one_hot(told.clamp(min=0), weights.shape[-1]).to(weights.dtype)
+    return torch.where((told >= 0)[:, None, :, None], there[:, None], weights)
 
 
 @attentions.register("dot")
@@ -204,7 +231,7 @@ class Additive(Attention):
 
     def __init__(self, hidden: int, heads: int = 1, size: int | None = None, merge: Merge = "sum"):
         super().__init__(hidden, heads, size, merge)
-        self.query = nn.Linear(hidden, heads * self.size)
+        self.query = Linear(hidden, heads * self.size)
         self.key = nn.Linear(hidden, heads * self.size, bias=False)
         self.v = nn.Parameter(torch.randn(heads, self.size) * self.size**-0.5)
 
@@ -225,6 +252,23 @@ class Additive(Attention):
         """v · tanh(query + key)"""
         both = torch.tanh(queries[:, :, :, None] + keys[:, :, None])  # (…, target, source, size)
         return torch.einsum("bhtsf,hf->bhts", both, self.v)
+
+
+@attentions.register("additive-relu")
+class AdditiveReLU(Additive):
+    """baan2019's program: a_ts = v · max(0, W h_t + U h_s + b) + b'. Not bilinear."""
+
+    scorer = "additive-relu"
+
+    def __init__(self, hidden: int, heads: int = 1, size: int | None = None, merge: Merge = "sum"):
+        super().__init__(hidden, heads, size, merge)
+        self.bias = nn.Parameter(torch.zeros(heads))
+
+    def scores(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """v · max(0, query + key) + b'"""
+        both = torch.relu(queries[:, :, :, None] + keys[:, :, None])
+        found = torch.einsum("bhtsf,hf->bhts", both, self.v)
+        return found + self.bias[:, None, None]
 
 
 @attentions.register("uniform")

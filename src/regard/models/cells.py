@@ -18,6 +18,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from regard.models.linear import gathered, linear
 from regard.models.recurrences import (
     GatedMathematics,
     Layout,
@@ -107,7 +108,7 @@ class Cell(nn.Module, ABC):
 
     def project(self, x: Tensor) -> Tensor:
         """What the input adds to each block, biases included. (…, inputs) -> (…, blocks·hidden)"""
-        return nn.functional.linear(x, self.weight_ih, self.bias_ih)
+        return linear(x, self.weight_ih, self.bias_ih)
 
     @abstractmethod
     def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
@@ -192,6 +193,9 @@ def recur(
     return states, tuple(final)
 
 
+# Hidden units per row of a batch from which on gathered steps are faster than a kernel.
+OUTWEIGHS = 16
+
 # How the kernels of torch take a layer: biases, one layer, no dropout, training, one direction,
 # batch first.
 KERNEL = (True, 1, 0.0, True, False, True)
@@ -205,7 +209,7 @@ class Tanh(TorchCell):
 
     def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
         """One step of the equation above."""
-        recurrent = nn.functional.linear(state[0], self.weight_hh, self.bias_hh)
+        recurrent = linear(state[0], self.weight_hh, self.bias_hh)
         return (torch.tanh(projected + recurrent),), {}
 
     def forward(
@@ -229,7 +233,7 @@ class LSTM(TorchCell):
     def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
         """One step of the equations above."""
         h, c = state
-        blocks = projected + nn.functional.linear(h, self.weight_hh)
+        blocks = projected + linear(h, self.weight_hh)
         i, f, g, o = blocks.chunk(4, dim=1)
         i, f, o = torch.sigmoid(i), torch.sigmoid(f), torch.sigmoid(o)
         c = f * c + i * torch.tanh(g)
@@ -237,7 +241,7 @@ class LSTM(TorchCell):
 
     def project(self, x: Tensor) -> Tensor:
         """Both biases at once: only their sum matters."""
-        return nn.functional.linear(x, self.weight_ih, self.bias_ih + self.bias_hh)
+        return linear(x, self.weight_ih) + (self.bias_ih + self.bias_hh)
 
     def forward(
         self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
@@ -293,7 +297,7 @@ class TorchGRU(TorchCell):
     def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
         """One step of the equations above."""
         h = state[0]
-        recurrent = nn.functional.linear(h, self.weight_hh, self.bias_hh)
+        recurrent = linear(h, self.weight_hh, self.bias_hh)
         xr, xz, xn = projected.chunk(3, dim=1)
         hr, hz, hn = recurrent.chunk(3, dim=1)
         r, z = torch.sigmoid(xr + hr), torch.sigmoid(xz + hz)
@@ -303,7 +307,14 @@ class TorchGRU(TorchCell):
     def forward(
         self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
     ) -> tuple[Tensor, State]:
-        """On `torch.nn.GRU`'s kernel."""
+        """On `torch.nn.GRU`'s kernel, or step by step where the weights outweigh the batch.
+
+        The kernel multiplies the weights' gradient out at every step; see `linear.py`.
+        """
+        if torch.is_grad_enabled() and self.hidden > OUTWEIGHS * x.shape[0]:
+            with gathered():
+                states, final, _ = self.unroll(x, lengths, state)
+            return states, final
         states, _ = torch.gru(vectors(x), self.started(x, state)[0][None], self.weights, *KERNEL)
         return cut(states, lengths), (last(states, lengths),)
 
@@ -320,9 +331,9 @@ class ResetFirstGRU(Cell):
         h = state[0]
         hidden = self.hidden
         xr, xz, xn = projected.chunk(3, dim=1)
-        hr, hz = nn.functional.linear(h, self.weight_hh[: 2 * hidden]).chunk(2, dim=1)
+        hr, hz = linear(h, self.weight_hh[: 2 * hidden]).chunk(2, dim=1)
         r, z = torch.sigmoid(xr + hr), torch.sigmoid(xz + hz)
-        n = torch.tanh(xn + nn.functional.linear(r * h, self.weight_hh[2 * hidden :]))
+        n = torch.tanh(xn + linear(r * h, self.weight_hh[2 * hidden :]))
         keep = z if self.update_keeps else 1 - z
         return (keep * h + (1 - keep) * n,), {"reset": r, "update": z}
 
@@ -357,7 +368,7 @@ class UGRNN(Cell):
     def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
         """One step of the equations above."""
         h = state[0]
-        u, c = (projected + nn.functional.linear(h, self.weight_hh)).chunk(2, dim=1)
+        u, c = (projected + linear(h, self.weight_hh)).chunk(2, dim=1)
         u, c = torch.sigmoid(u), torch.tanh(c)
         return (u * h + (1 - u) * c,), {"update": u}
 

@@ -10,14 +10,14 @@ from regard.tasks.vocabulary import EOS, PAD, SOS
 
 
 @torch.no_grad()
-def greedy(model: Seq2Seq, source: Tensor, lengths: Tensor, limit: int) -> Tensor:
+def greedy(model: Seq2Seq, memory: Memory, limit: int) -> Tensor:
     """The likeliest word at each step, each row until its `<EOS>` or `limit` words.
 
-    source (batch, source), lengths (batch,) -> words (batch, at most limit), `<PAD>` after the end
+    memory: what `encode` gave -> words (batch, at most limit), `<PAD>` after the end
     """
-    memory = model.encode(source, lengths)
-    words, state = torch.full_like(lengths, SOS), memory.initial
-    ended = torch.zeros_like(lengths, dtype=torch.bool)
+    rows, state = len(memory.states), memory.initial
+    words = torch.full((rows,), SOS, device=memory.states.device)
+    ended = torch.zeros_like(words, dtype=torch.bool)
     chosen = []
     for _ in range(limit):
         logits, state = model.step(memory, words, state)
@@ -26,7 +26,7 @@ def greedy(model: Seq2Seq, source: Tensor, lengths: Tensor, limit: int) -> Tenso
         ended = ended | (words == EOS)
         if bool(ended.all()):
             break
-    return torch.stack(chosen, dim=1) if chosen else source[:, :0]
+    return torch.stack(chosen, dim=1) if chosen else words[:, None][:, :0]
 
 
 @torch.no_grad()
@@ -70,21 +70,3 @@ def beam(model: Seq2Seq, source: Tensor, lengths: Tensor, limit: int, width: int
 def _repeat(memory: Memory, times: int) -> Memory:
     rows = torch.arange(len(memory.states), device=memory.states.device)
     return memory.select(rows.repeat_interleave(times))
-
-
-@torch.no_grad()
-def mixed_inputs(model: Seq2Seq, memory: Memory, inputs: Tensor, forced: Tensor) -> Tensor:
-    """What the decoder is fed when only some steps are forced.
-
-    `forced` (target,) says for each step whether its input is the teacher's or the model's own
-    last choice. No gradient passes an arg-max, so the inputs can be found first, without any
-    record, and the pass that is differentiated takes them as given: the gradient is exactly
-    that of a loop over steps, and the pass runs on the fast path.
-    """
-    fed = inputs.clone()
-    state = memory.initial
-    for t, teacher in enumerate(forced.tolist()[1:], start=1):
-        logits, state = model.step(memory, fed[:, t - 1], state)
-        if not teacher:
-            fed[:, t] = logits.argmax(dim=1)
-    return fed

@@ -10,10 +10,12 @@ from torch import Tensor, nn
 
 from regard.config import Config
 from regard.errors import unknown
-from regard.models.attention import Attention, Merge, Site, attentions
+from regard.models.attention import Attention, Merge, Site, attentions, joined
 from regard.models.cells import Inputs, State, cells, vectors
 from regard.models.encoder import Encoder, FeedForward, Gates, run
+from regard.models.focus import Focus, focuses
 from regard.models.inputs import Embedding, OneHot
+from regard.models.linear import Linear, gathered
 from regard.models.outputs import Memory, Output, OutputLayer, Seq2Seq
 from regard.models.positions import Sinusoidal
 from regard.registry import Registry
@@ -55,10 +57,23 @@ class EncoderDecoderConfig(Config):
         None, ge=1, description="size of a query and a key, per head; default: hidden"
     )
     merge: Merge = Field("sum", description="how the heads' contexts become one")
+    attend: Literal["after", "before"] = Field(
+        "after",
+        description="attend with the new state, or with the old one before the recurrent step",
+    )
+    focus: Literal["none", "concatenate", "full"] = Field(
+        "none",
+        description="how the context enters the step (attend=before): beside the word, or"
+        " weighted by it unit by unit (full focus)",
+    )
     readout: Literal["auto", "state", "context", "both"] = Field(
-        "auto", description="what the output layer sees; auto: both where there is attention"
+        "auto",
+        description="what the output layer sees; auto: both where attention follows the step",
     )
     readout_bias: bool = Field(True, description="a bias in the output layer")
+    uniform: float | None = Field(
+        None, gt=0, description="draw every parameter from U(±this) instead of its own default"
+    )
 
     @field_validator("cell")
     @classmethod
@@ -89,6 +104,11 @@ class EncoderDecoderConfig(Config):
             raise ValueError(f"attention_size needs an attention that has one: {able}")
         if not self.recurrent and (self.bidirectional or self.initial_state == "trainable"):
             raise ValueError("recurrent=false has no direction and no initial state to learn")
+        first = self.attend == "before"
+        if first and not (attending and self.recurrent):
+            raise ValueError("attend=before needs an attention and a recurrent decoder")
+        if first != (self.focus != "none"):
+            raise ValueError("attend=before goes with focus=concatenate or full, and only it does")
         return self
 
 
@@ -117,9 +137,12 @@ class EncoderDecoder(Seq2Seq):
         if config.recurrent:
             trainable = config.initial_state == "trainable"
             self.encoder = Encoder(cell, sizes[0], hidden, layers, both, trainable)
-            inputs = [sizes[1]] + [hidden] * (layers - 1)
+            self.focus = self._focus(sizes[1])
+            first = sizes[1] if self.focus is None else self.focus.size
+            inputs = [first] + [hidden] * (layers - 1)
             self.decoder = nn.ModuleList(cell(size, hidden) for size in inputs)
         else:
+            self.focus = None
             self.encoder = FeedForward(cell, sizes[0], hidden, layers)
             self.decoder = FeedForward(cell, sizes[1], hidden, layers)
         finals = layers * self.per_layer if both else 0
@@ -131,12 +154,23 @@ class EncoderDecoder(Seq2Seq):
             self.attention = attentions[config.attention](
                 hidden, config.heads, config.attention_size, config.merge
             )
-        self.readout = nn.Linear(self._features, target_words, bias=config.readout_bias)
+        self.readout = Linear(self._features, target_words, bias=config.readout_bias)
+        if config.uniform is not None:
+            for parameter in self.parameters():
+                nn.init.uniform_(parameter, -config.uniform, config.uniform)
 
     def _embedding(self, words: int, uniform_start: bool) -> Embedding:
         if self.config.inputs == "one-hot":
             return OneHot(words, self.config.one_hot_size, uniform_start)
         return Embedding(words, self.config.embedding, uniform_start)
+
+    def _focus(self, words: int) -> Focus | None:
+        if self.config.attend == "after":
+            return None
+        kind = self.config.attention
+        heads = self.config.heads if self.config.merge == "concatenate" else 1
+        assert kind in attentions
+        return focuses[self.config.focus](self.config.hidden * heads, words)
 
     def _positions(self, size: int) -> Sinusoidal | None:
         if self.config.positions == "none":
@@ -147,7 +181,7 @@ class EncoderDecoder(Seq2Seq):
     def reads(self) -> tuple[bool, bool]:
         """Whether the readout sees the state, and whether it sees the context."""
         if self.config.readout == "auto":
-            return True, self.attention is not None
+            return True, self.attention is not None and self.focus is None
         both = self.config.readout == "both"
         return both or self.config.readout == "state", both or self.config.readout == "context"
 
@@ -206,6 +240,8 @@ class EncoderDecoder(Seq2Seq):
     def _decode(
         self, memory: Memory, inputs: Tensor, lengths: Tensor | None, gates: Gates | None
     ) -> Output:
+        if self.focus is not None:
+            return self._walk(memory, inputs, None, gates)[1]
         x = self._place(self.target_embedding(inputs), 0)
         if isinstance(self.decoder, FeedForward):
             assert isinstance(x, Tensor)
@@ -220,31 +256,110 @@ class EncoderDecoder(Seq2Seq):
         logits, sites = self._read(states, memory)
         return Output(logits, memory.states, states, sites, gates or {})
 
-    def _read(self, states: Tensor, memory: Memory) -> tuple[Tensor, dict[str, Site]]:
+    def _read(
+        self, states: Tensor, memory: Memory, start: int = 0
+    ) -> tuple[Tensor, dict[str, Site]]:
+        """Attention with states that are there already, and the output layer."""
         if self.attention is None:
             return self.readout(states), {}
-        context, site = self.attention(states, *memory.prepared, memory.mask)
-        seen = [x for x, wanted in zip((states, context), self.reads, strict=True) if wanted]
-        return self.readout(torch.cat(seen, dim=2)), {"attention": site}
+        context, site = self._attend(states, memory, start)
+        return self._logits(states, context), {"attention": site}
 
-    def step(self, memory: Memory, words: Tensor, state: State) -> tuple[Tensor, State]:
-        """One decoder step: the recurrence, then attention with the new state, then readout."""
+    def _attend(self, states: Tensor, memory: Memory, start: int) -> tuple[Tensor, Site]:
+        assert self.attention is not None
+        told = None
+        if memory.told is not None and start < memory.told.shape[1]:
+            told = memory.told[:, start : start + states.shape[1]]
+        context, site = self.attention(states, *memory.prepared, memory.mask, told)
+        return context, site
+
+    def _logits(self, states: Tensor, context: Tensor) -> Tensor:
+        seen = [x for x, wanted in zip((states, context), self.reads, strict=True) if wanted]
+        logits: Tensor = self.readout(torch.cat(seen, dim=2) if len(seen) > 1 else seen[0])
+        return logits
+
+    def _advance(
+        self, memory: Memory, words: Tensor, state: State, gates: list[Gates] | None = None
+    ) -> tuple[State, Tensor, Tensor | None, dict[str, Site]]:
+        """One decoder step. words (batch,) -> state, logits (batch, vocab), context, sites."""
         x = self.target_embedding.look_up(words)  # (batch, embedding)
-        new: list[Tensor] = []
+        at = int(state[-1][0]) if self._counts(memory) else 0
         if self.positions is not None:
-            at = int(state[-1][0])
             x = x + self.positions(at, at + 1)[:, : x.shape[1]]
+        context, sites = None, {}
+        if self.focus is not None:
+            asking = self._layer(state, self.config.layers - 1)[0]
+            context, sites["attention"] = self._attend(asking[:, None], memory, at)
+            x = self.focus(context[:, 0], x)
+        new: list[Tensor] = []
         if isinstance(self.decoder, FeedForward):
             x = self.decoder(x[:, None])[:, 0]
         else:
+            seen: Gates = {}
             for layer, cell in enumerate(self.decoder):
-                layer_state, _ = cell.step(cell.project(x), self._layer(state, layer))  # type: ignore[operator]
+                layer_state, found = cell.step(cell.project(x), self._layer(state, layer))  # type: ignore[operator]
+                seen |= {f"decoder.gates.{layer}.{gate}": value for gate, value in found.items()}
                 new += layer_state
                 x = layer_state[0]
-        if self.positions is not None:
+            if gates is not None:
+                gates.append(seen)
+        if self._counts(memory):
             new.append(state[-1] + 1)
-        logits, _ = self._read(x[:, None], memory)
-        return logits[:, 0], tuple(new)
+        if context is None:
+            logits, sites = self._read(x[:, None], memory, at)
+        else:
+            logits = self._logits(x[:, None], context)
+        return tuple(new), logits[:, 0], x, sites
+
+    def _counts(self, memory: Memory) -> bool:
+        """Whether the decoder's state ends in the number of the step."""
+        return self.positions is not None or memory.told is not None
+
+    def _walk(
+        self, memory: Memory, inputs: Tensor, forced: Tensor | None, gates: Gates | None
+    ) -> tuple[Tensor, Output]:
+        """All decoder steps one by one, each fed the teacher's word or the last one's choice.
+
+        The way of attention before the step: what is attended to at one step is in the next
+        one's query. Returns what was fed, and the output.
+        """
+        state, fed = memory.initial, inputs.clone()
+        teacher = [True] * inputs.shape[1] if forced is None else forced.tolist()
+        outputs, every = [], []
+        with gathered():
+            for t in range(inputs.shape[1]):
+                if t and not teacher[t]:
+                    fed[:, t] = outputs[-1][0].argmax(dim=1)
+                state, logits, h, sites = self._advance(memory, fed[:, t], state, every)
+                outputs.append((logits, h, sites["attention"]))
+        if gates is not None:
+            for name in every[0]:
+                gates[name] = torch.stack([step[name] for step in every], dim=1)
+        logits, states = (torch.stack([step[i] for step in outputs], dim=1) for i in (0, 1))
+        site = joined([step[2] for step in outputs])
+        return fed, Output(logits, memory.states, states, {"attention": site}, gates or {})
+
+    def decode_mixed(
+        self, memory: Memory, inputs: Tensor, forced: Tensor, lengths: Tensor | None = None
+    ) -> Output:
+        """All decoder steps in one walk where attention goes first; see `Seq2Seq`."""
+        if self.focus is None:
+            return super().decode_mixed(memory, inputs, forced, lengths)
+        return self._walk(memory, inputs, forced, None)[1]
+
+    def step(self, memory: Memory, words: Tensor, state: State) -> tuple[Tensor, State]:
+        """One decoder step."""
+        new, logits, _, _ = self._advance(memory, words, state)
+        return logits, new
+
+    def told(self, memory: Memory, alignment: Tensor) -> Memory:
+        """The memory with attention forced to an alignment (batch, target)."""
+        if self.attention is None:
+            return super().told(memory, alignment)
+        initial = memory.initial
+        if self.positions is None:  # from now on the decoder has to know which step it is at
+            initial = (*initial, torch.zeros_like(alignment[:, 0]))
+        return memory._replace(told=alignment, initial=initial)
 
     def trace(self, source: Tensor, lengths: Tensor, inputs: Tensor) -> Output:
         """The same as `forward`, step by step, with the gates of every cell."""

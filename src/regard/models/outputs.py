@@ -6,8 +6,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import torch
 from torch import Tensor, nn
 
+from regard.errors import RegardError
 from regard.models.attention import Place, Site
 from regard.models.cells import State
 
@@ -19,11 +21,13 @@ class Memory(NamedTuple):
     mask: Tensor  # (batch, source), True where there is a word
     initial: State  # the decoder's state before its first step, batch first
     prepared: State = ()  # what attention makes of the states once for all steps, batch first
+    told: Tensor | None = None  # (batch, target): where attention must look, -1 where it is free
 
     def select(self, rows: Tensor) -> Memory:
         """The memory of some rows, in a given order and with repetition (beam search)."""
         initial, prepared = (tuple(x[rows] for x in part) for part in (self.initial, self.prepared))
-        return Memory(self.states[rows], self.mask[rows], initial, prepared)
+        told = None if self.told is None else self.told[rows]
+        return Memory(self.states[rows], self.mask[rows], initial, prepared, told)
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,38 @@ class Seq2Seq(nn.Module, ABC):
     @abstractmethod
     def trace(self, source: Tensor, lengths: Tensor, inputs: Tensor) -> Output:
         """The same as `forward` on the step-by-step path, with the gates where there are any."""
+
+    @torch.no_grad()
+    def feed(self, memory: Memory, inputs: Tensor, forced: Tensor) -> Tensor:
+        """What the decoder is fed when only some steps are forced.
+
+        `forced` (target,) says for each step whether its input is the teacher's or the model's
+        own last choice. No gradient passes an arg-max, so the inputs can be found first, without
+        any record, and the pass that is differentiated takes them as given: the gradient is
+        exactly that of a loop over steps, and the pass runs on the fast path.
+        """
+        fed = inputs.clone()
+        state = memory.initial
+        for t, teacher in enumerate(forced.tolist()[1:], start=1):
+            logits, state = self.step(memory, fed[:, t - 1], state)
+            if not teacher:
+                fed[:, t] = logits.argmax(dim=1)
+        return fed
+
+    def decode_mixed(
+        self, memory: Memory, inputs: Tensor, forced: Tensor, lengths: Tensor | None = None
+    ) -> Output:
+        """All decoder steps, some fed the teacher's word and the others the last one's choice."""
+        if not bool(forced[1:].all()):
+            inputs = self.feed(memory, inputs, forced)
+        return self.decode(memory, inputs, lengths)
+
+    def told(self, memory: Memory, alignment: Tensor) -> Memory:
+        """The memory with attention forced to an alignment (batch, target), -1 where it is free."""
+        raise RegardError(
+            "This model's attention cannot be forced. Take a recurrent encoder-decoder with"
+            " attention, or guide it by the loss (training.guidance)."
+        )
 
     def forward(self, source: Tensor, lengths: Tensor, inputs: Tensor) -> Output:
         """Encode, then all decoder steps on the fastest path."""

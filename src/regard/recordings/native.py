@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import RegardError
-from regard.models import Output, Seq2Seq, Site, mixed_inputs
+from regard.models import Output, Seq2Seq, Site
 from regard.models.attention import Attention
 from regard.recordings.gather import Sizes, Watch, gather
 from regard.recordings.recording import Chunk, Metadata, Recording, SiteInfo, numbers
@@ -71,7 +71,7 @@ def _output(model: Seq2Seq, batch: Batch, inputs: Inputs, gates: bool) -> tuple[
     if inputs == "own":
         memory = model.encode(batch.source, batch.source_lengths)
         never = torch.zeros(fed.shape[1], dtype=torch.bool)
-        fed = mixed_inputs(model, memory, fed, never)
+        fed = model.feed(memory, fed, never)
     run = model.trace if gates else model
     return fed, run(batch.source, batch.source_lengths, fed)
 

@@ -42,6 +42,19 @@ class TrainingConfig(Config):
     )
     clip: float = Field(1.0, gt=0, description="largest norm of a gradient")
     l2: float = Field(0.0, ge=0, description="weight of the sum of all squared parameters")
+    average: Literal["words", "sequences"] = Field(
+        "words",
+        description="words: the loss is the mean over words; sequences: the sum over a"
+        " sequence's words, and the mean over sequences",
+    )
+    guidance: float = Field(
+        0.0, ge=0, description="weight of attentive guidance, for tasks with attention targets"
+    )
+    guidance_by: Literal["loss", "force"] = Field(
+        "loss",
+        description="guide attention by a loss, or force it onto its targets (hard guidance),"
+        " in training and when tested",
+    )
     forcing: Literal["always", "never", "ratio", "scheduled", "professor"] = Field(
         "always", description="what the decoder is fed during training"
     )
@@ -61,6 +74,20 @@ class TrainingConfig(Config):
     report: Literal["last", "best"] = Field(
         "last", description="whose metrics count: the last weights or the best on validation"
     )
+    best_by: Literal["accuracy", "loss"] = Field(
+        "accuracy",
+        description="what makes the best checkpoint, on validation: sequences right, or the"
+        " training loss, guidance included",
+    )
+    start: str | None = Field(
+        None, description="a file of weights to begin with, of the same model (safetensors)"
+    )
+    freeze: tuple[str, ...] = Field(
+        (), description="components that are not trained, for example encoder.embedding"
+    )
+    keep_zeros: bool = Field(
+        False, description="weights that are zero at the start stay zero (a held pruning mask)"
+    )
     device: str = Field("auto", description="auto, cpu, cuda or mps")
 
     @field_validator("device")
@@ -77,4 +104,8 @@ class TrainingConfig(Config):
     def _meaningful(self) -> TrainingConfig:
         if self.decay != "exponential" and self.decay_rate != 1.0:
             raise ValueError("decay_rate only means something with decay=exponential")
+        if self.best_by == "loss" and self.stop_accuracy is not None:
+            raise ValueError("stop_accuracy goes with best_by=accuracy")
+        if self.guidance_by == "force" and not self.guidance:
+            raise ValueError("guidance_by=force needs guidance=1")
         return self

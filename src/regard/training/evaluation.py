@@ -13,6 +13,7 @@ from regard.models.outputs import Seq2Seq
 from regard.tasks.batch import Batch
 from regard.tasks.task import Task
 from regard.tasks.vocabulary import PAD
+from regard.training.forcing import remembered
 from regard.training.losses import likelihood
 
 # Words that free running may go on past the longest target, as in chapter36.
@@ -31,14 +32,16 @@ def evaluating(model: Seq2Seq) -> Iterator[torch.device]:
         model.train(was_training)
 
 
-def evaluate(model: Seq2Seq, task: Task, batch: Batch, size: int = 256) -> dict[str, float]:
+def evaluate(
+    model: Seq2Seq, task: Task, batch: Batch, size: int = 256, told: bool = False
+) -> dict[str, float]:
     """Metrics over a held-out batch.
 
     `accuracy` is the share of sequences that free running gets right as the task defines it;
     `token_accuracy` the share of their words; `forced_token_accuracy` the same when the teacher
     feeds the decoder; `loss` the forced likelihood. The gap between the two token accuracies is
     the exposure bias. Whole sequences cannot show it: greedy decoding gets one right exactly
-    when every forced step is right.
+    when every forced step is right. With `told`, attention is forced to its targets.
     """
     totals = dict.fromkeys(("accuracy", "token_accuracy", "forced_token_accuracy", "loss"), 0.0)
     words = 0
@@ -46,9 +49,10 @@ def evaluate(model: Seq2Seq, task: Task, batch: Batch, size: int = 256) -> dict[
         for piece in batch.pieces(size):
             piece = piece.to(device)
             mask, count = piece.target_mask, int(piece.target_lengths.sum())
-            output = model(piece.source, piece.source_lengths, piece.inputs)
+            memory = remembered(model, piece, told)
+            output = model.decode(memory, piece.inputs)
             forced = output.logits.argmax(dim=2)
-            free = predict(model, piece)
+            free = greedy(model, memory, piece.target.shape[1] + (MARGIN if task.ends else 0))
             missing = piece.target.shape[1] - free.shape[1]
             same = pad(free, (0, max(0, missing)), value=PAD)[:, : mask.shape[1]] == piece.target
             totals["loss"] += float(likelihood(output.logits, piece.target, mask)) * count
@@ -63,5 +67,5 @@ def evaluate(model: Seq2Seq, task: Task, batch: Batch, size: int = 256) -> dict[
 
 def predict(model: Seq2Seq, batch: Batch) -> torch.Tensor:
     """What the model says when it runs freely. -> (batch, at most target + margin)"""
-    limit = batch.target.shape[1] + MARGIN
-    return greedy(model, batch.source, batch.source_lengths, limit)
+    memory = model.encode(batch.source, batch.source_lengths)
+    return greedy(model, memory, batch.target.shape[1] + MARGIN)

@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.models.decoding import mixed_inputs
-from regard.models.outputs import Output, Seq2Seq
+from regard.models.outputs import Memory, Output, Seq2Seq
 from regard.tasks.batch import Batch
 from regard.training.config import TrainingConfig
 from regard.training.schedules import forcing_chance
@@ -25,10 +24,18 @@ def forced_steps(config: TrainingConfig, update: int, seed: int, steps: int) -> 
     return torch.from_numpy(rng.random(steps) < chance)
 
 
-def forward(model: Seq2Seq, batch: Batch, forced: Tensor) -> Output:
-    """One pass that can be differentiated, with some steps forced and the others own."""
+def forward(model: Seq2Seq, batch: Batch, forced: Tensor, told: bool = False) -> Output:
+    """One pass that can be differentiated, with some steps forced and the others own.
+
+    With `told`, attention is forced to the batch's alignment as well.
+    """
+    memory = remembered(model, batch, told)
+    return model.decode_mixed(memory, batch.inputs, forced, batch.target_lengths)
+
+
+def remembered(model: Seq2Seq, batch: Batch, told: bool) -> Memory:
+    """The source as the decoder knows it, attention forced to the alignment where asked."""
     memory = model.encode(batch.source, batch.source_lengths)
-    inputs = batch.inputs
-    if not bool(forced[1:].all()):
-        inputs = mixed_inputs(model, memory, inputs, forced)
-    return model.decode(memory, inputs, batch.target_lengths)
+    if not told or batch.alignment is None:
+        return memory
+    return model.told(memory, batch.alignment)

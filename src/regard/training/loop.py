@@ -14,13 +14,14 @@ import torch
 from torch import Tensor
 
 from regard.errors import RegardError
+from regard.models.components import parameters_of
 from regard.models.outputs import Output, Seq2Seq
 from regard.tasks.batch import Batch
 from regard.tasks.task import Task
 from regard.training.config import TrainingConfig
-from regard.training.evaluation import evaluate
+from regard.training.evaluation import evaluate, evaluating
 from regard.training.forcing import forced_steps, forward
-from regard.training.losses import l2_gradient, likelihood
+from regard.training.losses import crossing, guidance, l2_gradient, likelihood
 from regard.training.professor import (
     LEARNS_BELOW,
     TEACHES_ABOVE,
@@ -28,7 +29,7 @@ from regard.training.professor import (
     discriminator_loss,
     generator_loss,
 )
-from regard.training.schedules import learning_rate
+from regard.training.schedules import forcing_chance, learning_rate
 
 
 @contextmanager
@@ -67,17 +68,62 @@ class Trainer:
         self.model = model.to(config.device)
         self.task, self.config, self.seed = task, config, seed
         self.update = 0
-        self.best = -math.inf  # accuracy of the best checkpoint so far
+        self.best = -math.inf  # the best checkpoint's accuracy so far, or its negative loss
         self.modules: dict[str, torch.nn.Module] = {"model": model}
+        self._freeze()
+        if config.guidance:
+            self._check_guidance()
         if config.forcing == "professor":
             states, words = self._trajectory_sizes()
             self.modules["discriminator"] = Discriminator(states, words).to(config.device)
         self.optimizers = {name: self._adam(module) for name, module in self.modules.items()}
 
+    def _freeze(self) -> None:
+        """Take out of training what the configuration says, and note which weights stay zero."""
+        names = parameters_of(self.model, self.config.freeze)
+        parameters = dict(self.model.named_parameters())
+        for name in names:
+            parameters[name].requires_grad_(False)
+        held = [p for p in parameters.values() if p.requires_grad and self.config.keep_zeros]
+        self.masks = {p: (p.detach() != 0).to(p.dtype) for p in held}
+
+    def _check_guidance(self) -> None:
+        batch = self.task.split("validation")[:1].to(self.config.device)
+        if batch.alignment is None:
+            raise RegardError(
+                "training.guidance needs a task with attention targets, and this one has none."
+                " Leave guidance out, or take lookup, scan or one-to-one."
+            )
+        with evaluating(self.model):
+            output = self.model(batch.source, batch.source_lengths, batch.inputs)
+        if not crossing(output.sites):
+            raise RegardError(
+                "training.guidance needs a model with attention, and this one has none."
+                " Set model.attention, for example to dot."
+            )
+
+    @property
+    def _guides(self) -> bool:
+        return self.config.guidance > 0 and self.config.guidance_by == "loss"
+
+    def objective(self, batch: Batch) -> float:
+        """The training loss on some batch, guidance included, fed as in training."""
+        batch = batch.to(self.config.device)
+        own = forcing_chance(self.config, self.update) == 0
+        forced = torch.full((batch.target.shape[1],), not own)
+        with evaluating(self.model):
+            told = self.config.guidance_by == "force"
+            output = forward(self.model, batch, forced, told)
+            average = self.config.average
+            loss = likelihood(output.logits, batch.target, batch.target_mask, average)
+            if self._guides:
+                loss = loss + self.config.guidance * guidance(output.sites, batch, average)
+        return float(loss)
+
     def _adam(self, module: torch.nn.Module) -> torch.optim.Adam:
         config = self.config
         return torch.optim.Adam(
-            module.parameters(),
+            [p for p in module.parameters() if p.requires_grad],
             lr=config.learning_rate,
             betas=(config.beta1, config.beta2),
             eps=config.epsilon,
@@ -97,10 +143,12 @@ class Trainer:
         batch = batch.to(self.config.device)
         self.model.train()
         forced = forced_steps(self.config, self.update, self.seed, batch.target.shape[1])
-        output = forward(self.model, batch, forced)
-        loss = likelihood(output.logits, batch.target, batch.target_mask)
+        output = forward(self.model, batch, forced, told=self.config.guidance_by == "force")
+        loss = likelihood(output.logits, batch.target, batch.target_mask, self.config.average)
         value = float(loss.detach())
         self._check("loss", value)
+        if self._guides:
+            loss = loss + self.config.guidance * guidance(output.sites, batch, self.config.average)
         if "discriminator" in self.modules:
             loss = loss + self.config.professor_weight * self._professor(batch, output)
         self._descend("model", loss)
@@ -145,6 +193,8 @@ class Trainer:
         if norm > self.config.clip:
             torch._foreach_mul_(gradients, self.config.clip / norm)
         optimizer.step()
+        if name == "model" and self.masks:
+            torch._foreach_mul_(list(self.masks), list(self.masks.values()))
 
     def state(self) -> dict[str, Tensor]:
         """Everything that the next update depends on, as named tensors."""
@@ -205,10 +255,14 @@ def fit(trainer: Trainer, keeper: Keeper) -> None:
             if keep:
                 keeper.checkpoint(trainer, keep=True, best=False)
             continue
-        metrics = evaluate(trainer.model, trainer.task, validation)
+        told = config.guidance_by == "force"
+        metrics = evaluate(trainer.model, trainer.task, validation, told=told)
+        if config.best_by == "loss":
+            metrics["objective"] = trainer.objective(validation)
         keeper.log({"update": trainer.update, "split": "validation", **metrics})
-        best = metrics["accuracy"] > trainer.best
-        trainer.best = max(trainer.best, metrics["accuracy"])
+        score = metrics["accuracy"] if config.best_by == "accuracy" else -metrics["objective"]
+        best = score > trainer.best
+        trainer.best = max(trainer.best, score)
         keeper.checkpoint(trainer, keep=keep or _good_enough(trainer), best=best)
 
 
