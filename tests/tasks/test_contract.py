@@ -30,8 +30,8 @@ def test_batches_are_well_formed(task: Task) -> None:
         assert (words[~inside] == PAD).all()
         assert (words[inside] != PAD).all()
         assert (words != SOS).all()
-    ends = batch.target[torch.arange(16), batch.target_lengths - 1]
-    assert (ends == EOS).all()
+    ends = batch.target[torch.arange(16), batch.target_lengths - 1] == EOS
+    assert ends.all() if task.ends else not ends.any()
     assert (batch.inputs[:, 0] == SOS).all()
     assert (batch.inputs[:, 1:] == batch.target[:, :-1]).all()
 
@@ -59,12 +59,13 @@ def test_the_metric_knows_right_from_wrong(task: Task) -> None:
     batch = task.split("test")
     assert task.correct(batch.target, batch).all()
     longer = torch.nn.functional.pad(batch.target, (0, 3), value=7)
-    assert task.correct(longer, batch).all(), "what comes after <EOS> does not count"
+    assert task.correct(longer, batch).all(), "what comes after the end does not count"
     wrong = batch.target.clone()
-    last = batch.target_lengths - 2  # the last word before <EOS>
+    last = batch.target_lengths - 1 - int(task.ends)  # the last word before <EOS>
     rows = torch.arange(len(batch))
     wrong[rows, last] = torch.where(wrong[rows, last] == 3, 4, 3)
     assert not task.correct(wrong, batch).any()
+    assert not task.correct(batch.target[:, :0], batch).any(), "nothing said is not right"
 
 
 def test_source_can_be_fed_backwards(task: Task) -> None:
@@ -115,7 +116,9 @@ def test_fixed_rows_are_held_out_and_all_trained_on(task: Task) -> None:
     train = pairs(task.rows["train"])
     assert pairs(task.train_batch(0, len(task.rows["train"]), seed=3)) == train
     for name in task.splits:
-        assert not pairs(task.split(name)) & train
+        seen = pairs(task.split(name)) & train
+        assert not seen or (name == task.looked_at and seen == train)
+    assert task.looked_at in task.splits
     assert len(task.split("validation")) == task.config.held_out
 
 

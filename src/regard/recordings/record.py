@@ -42,8 +42,9 @@ def record(
     words or `batches`, and `vocabularies` unless the model has its own), any PyTorch module with
     `at`, `call` and `batches` (see `record_module`), or a mapping of arrays (see
     `record_arrays`). `n` fresh samples are drawn from the task with `seed`, or the rows of a
-    `split` are taken (`test` where a task has fixed rows). With `out`, the recording of a run or
-    model goes to that file piece by piece, whatever its size; without, it stays in memory.
+    `split` are taken (where a task has fixed rows, the one that it names, mostly `test`). With
+    `out`, the recording of a run or model goes to that file piece by piece, whatever its size;
+    without, it stays in memory.
 
     >>> recording = regard.record(run, n=1000, out="aed.safetensors")     # doctest: +SKIP
     """
@@ -93,7 +94,7 @@ def samples(task: Task, n: int, seed: int, split: str | None) -> Batches:
     if n < 1:
         raise RegardError(f"n={n} does not fit: record 1 sample or more.")
     if split is None and isinstance(task, CorpusTask):
-        split = "test"  # such a task has no other examples that training has not seen
+        split = task.looked_at  # such a task has no fresh examples
     if split is not None and split not in task.splits:
         raise RegardError(f"The task has no split '{split}'. It has: {', '.join(task.splits)}.")
 

@@ -2,6 +2,7 @@
 
 from regard.tasks import addition as addition
 from regard.tasks import escan as escan
+from regard.tasks import lookup as lookup
 from regard.tasks import one_to_one as one_to_one
 from regard.tasks import parallel as parallel
 from regard.tasks import reversal as reversal

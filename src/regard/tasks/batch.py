@@ -83,17 +83,22 @@ def mask(lengths: Tensor, width: int) -> Tensor:
     return torch.arange(width, device=lengths.device)[None, :] < lengths[:, None]
 
 
-def collate(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> Batch:
-    """Lists of word numbers as one padded batch."""
+def collate(
+    sources: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]],
+    alignments: Sequence[Sequence[int]] | None = None,
+) -> Batch:
+    """Lists of word numbers, and of source positions where known, as one padded batch."""
     source, source_lengths = pad(sources)
     target, target_lengths = pad(targets)
-    return Batch(source, source_lengths, target, target_lengths)
+    alignment = None if alignments is None else pad(alignments, fill=-1)[0]
+    return Batch(source, source_lengths, target, target_lengths, alignment)
 
 
-def pad(rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-    """Rows of numbers, padded at the end, and their lengths. -> (batch, width), (batch,)"""
+def pad(rows: Sequence[Sequence[int]], fill: int = PAD) -> tuple[Tensor, Tensor]:
+    """Rows of numbers, filled up at the end, and their lengths. -> (batch, width), (batch,)"""
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
-    padded = np.full((len(rows), int(lengths.max(initial=0))), PAD, dtype=np.int64)
+    padded = np.full((len(rows), int(lengths.max(initial=0))), fill, dtype=np.int64)
     padded[np.arange(padded.shape[1]) < lengths[:, None]] = [x for row in rows for x in row]
     return torch.from_numpy(padded), torch.from_numpy(lengths)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -19,8 +20,10 @@ class CorpusTask(Task):
 
     A subclass sets `rows` in its constructor: a batch under "train", and one under the name of
     every split, sources forwards. `collate` makes such a batch from lists of word numbers.
+    Recordings take the split `looked_at`; it may hold training rows only if it holds them all.
     """
 
+    looked_at: ClassVar[str] = "test"
     rows: dict[str, Batch]
 
     def draw(self, rng: np.random.Generator, size: int) -> Batch:

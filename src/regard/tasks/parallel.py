@@ -18,6 +18,8 @@ from regard.tasks.task import TaskConfig, tasks
 
 SHIPPED = "english-french.tsv"
 REPEATED = "repeated pairs"
+SETTINGS = "task.source and task.target"
+MEND = "Mend the lines, or set task.bad_lines=skip to leave them out."
 
 Sentence = tuple[str, ...]
 
@@ -88,8 +90,8 @@ class Parallel(CorpusTask):
 
 def read(config: Parallel.Config) -> tuple[list[Pair], Faults]:
     """The pairs of sentences in the files, and what is wrong with the others."""
-    faults, paths = Faults(), Parallel.files(config)
-    contents, names = load(*paths), [str(path) for path in paths]
+    faults, paths = Faults(MEND), Parallel.files(config)
+    contents, names = load(*paths, named_by=SETTINGS), [str(path) for path in paths]
     if not paths:
         contents = [files("regard.tasks").joinpath("data", SHIPPED).read_bytes()]
         names = [SHIPPED]

@@ -22,9 +22,13 @@ TOO_LONG = f"lines over {MOST_CHARACTERS} characters"
 
 
 class Faults:
-    """The faults found so far: how many of each kind, and a sentence about each of the first."""
+    """The faults found so far: how many of each kind, and a sentence about each of the first.
 
-    def __init__(self) -> None:
+    `mend` says what to do about them.
+    """
+
+    def __init__(self, mend: str) -> None:
+        self.mend = mend
         self.counts: Counter[str] = Counter()
         self.sentences: list[str] = []
 
@@ -42,24 +46,27 @@ class Faults:
         hidden = f"{more} more lines are bad. " if more else ""
         raise RegardError(
             *self.sentences,
-            f"{hidden}Mend the lines, or set task.bad_lines=skip to leave them out.",
+            f"{hidden}{self.mend}",
         )
 
 
-def load(*paths: Path) -> list[bytes]:
-    """What is in each file, unpacked where it is gzipped, whatever it is called."""
-    faults = [fault for path in paths if (fault := _absent(path))]
+def load(*paths: Path, named_by: str) -> list[bytes]:
+    """What is in each file, unpacked where it is gzipped, whatever it is called.
+
+    `named_by` are the settings to check where there is no such file.
+    """
+    faults = [fault for path in paths if (fault := _absent(path, named_by))]
     if faults:
         raise RegardError(*faults)
     return [_content(path) for path in paths]
 
 
-def _absent(path: Path) -> str | None:
+def _absent(path: Path, named_by: str) -> str | None:
     """What is wrong with `path` as the name of a file to read, or None."""
     if path.is_dir():
         return f"{path} is a folder, and a text file is needed here: name a file in it."
     if not path.exists():
-        return f"There is no file {path}. Check task.source and task.target."
+        return f"There is no file {path}. Check {named_by}."
     return None
 
 

@@ -12,11 +12,12 @@ import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor
+from torch.nn.functional import pad
 
 from regard.config import Config
 from regard.registry import Registry
 from regard.tasks.batch import Batch, turned
-from regard.tasks.vocabulary import EOS, Vocabulary
+from regard.tasks.vocabulary import EOS, PAD, Vocabulary
 
 
 class TaskConfig(Config):
@@ -41,6 +42,7 @@ class Task(ABC):
 
     Config: ClassVar[type[TaskConfig]] = TaskConfig
     splits: ClassVar[tuple[str, ...]] = ("validation", "test")
+    ends: ClassVar[bool] = True  # targets end in `<EOS>`
     source_vocabulary: Vocabulary
     target_vocabulary: Vocabulary
 
@@ -76,8 +78,14 @@ class Task(ABC):
     def correct(self, predictions: Tensor, batch: Batch) -> Tensor:
         """Which predictions are right, word for word up to `<EOS>`.
 
+        Where targets have no `<EOS>`, what is said after their last word does not count.
+
         predictions (batch, any width) -> (batch,) bool
         """
+        if not self.ends:
+            width = batch.target.shape[1]
+            said = pad(predictions, (0, max(0, width - predictions.shape[1])), value=PAD)
+            return ((said[:, :width] == batch.target) | ~batch.target_mask).all(dim=1)
         width = max(predictions.shape[1], batch.target.shape[1])
         return (trimmed(predictions, width) == trimmed(batch.target, width)).all(dim=1)
 
@@ -95,7 +103,7 @@ class Task(ABC):
 
 def trimmed(words: Tensor, width: int) -> Tensor:
     """`words` with everything from the first `<EOS>` on replaced by `<EOS>`, at one width."""
-    filled = torch.nn.functional.pad(words, (0, width - words.shape[1]), value=EOS)
+    filled = pad(words, (0, width - words.shape[1]), value=EOS)
     ended = (filled == EOS).cumsum(dim=1) > 0
     return filled.masked_fill(ended, EOS)
 

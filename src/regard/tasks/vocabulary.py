@@ -15,14 +15,17 @@ SHOWN = 50  # words in a message
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words in the order of their numbers; the first three are `<PAD>`, `<SOS>`, `<EOS>`."""
+    """Words in the order of their numbers; the first three are `<PAD>`, `<SOS>`, `<EOS>`.
+
+    The end token may be spelt otherwise, such as `.`; its number stays.
+    """
 
     words: tuple[str, ...]
 
     @classmethod
-    def of(cls, words: Iterable[str]) -> Vocabulary:
+    def of(cls, words: Iterable[str], end: str = SPECIAL[EOS]) -> Vocabulary:
         """The vocabulary of `words`, with the special ones put before them."""
-        return cls((*SPECIAL, *words))
+        return cls((*SPECIAL[:EOS], end, *words))
 
     def __len__(self) -> int:
         return len(self.words)
