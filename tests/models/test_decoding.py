@@ -37,7 +37,7 @@ def finished(row: Tensor) -> list[int]:
 
 @torch.no_grad()
 def test_greedy_takes_the_likeliest_word(model: Seq2Seq) -> None:
-    chosen = greedy(model, SOURCE, LENGTHS, 6)
+    chosen = greedy(model, model.encode(SOURCE, LENGTHS), 6)
     for row in range(3):
         words: list[int] = []
         for _ in range(6):
@@ -51,7 +51,10 @@ def test_greedy_takes_the_likeliest_word(model: Seq2Seq) -> None:
 
 
 def test_narrow_beam_is_greedy(model: Seq2Seq) -> None:
-    narrow, plain = beam(model, SOURCE, LENGTHS, 6, width=1), greedy(model, SOURCE, LENGTHS, 6)
+    narrow, plain = (
+        beam(model, model.encode(SOURCE, LENGTHS), 6, width=1),
+        greedy(model, model.encode(SOURCE, LENGTHS), 6),
+    )
     for row in range(3):
         assert finished(narrow[row]) == finished(plain[row])
 
@@ -59,7 +62,7 @@ def test_narrow_beam_is_greedy(model: Seq2Seq) -> None:
 @torch.no_grad()
 def test_wide_beam_finds_the_best(model: Seq2Seq) -> None:
     """Against every sequence of up to three words, by log-probability per word."""
-    best = beam(model, SOURCE, LENGTHS, 3, width=WORDS**3)
+    best = beam(model, model.encode(SOURCE, LENGTHS), 3, width=WORDS**3)
     for row in range(3):
         others = [w for w in range(WORDS) if w != EOS]
         candidates = [[*words, EOS] for n in range(3) for words in product(others, repeat=n)]

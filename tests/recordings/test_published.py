@@ -127,7 +127,7 @@ def test_words_that_they_do_not_have_are_never_chosen(model: Published, some: Ba
     output = model(some.source, some.source_lengths, some.inputs)
     if output.sites:
         assert (output.logits[..., PAD] <= NEVER).all()
-        assert (greedy(model, some.source, some.source_lengths, 9)[:, 0] != PAD).all()
+        assert (greedy(model, model.encode(some.source, some.source_lengths), 9)[:, 0] != PAD).all()
     assert output.logits.isfinite().all()
     assert len(model.spell(["cat", "BAT"])) == 2 and model.spell([]) == []
 

@@ -123,7 +123,8 @@ def test_evaluation_by_hand() -> None:
     share = float(hits.sum() / batch.target_mask.sum())
     assert metrics["forced_token_accuracy"] == pytest.approx(share)
     whole = (hits | ~batch.target_mask).all(1).float().mean()
-    free = greedy(model, batch.source, batch.source_lengths, batch.target.shape[1] + 5)
+    memory = model.encode(batch.source, batch.source_lengths)
+    free = greedy(model, memory, batch.target.shape[1] + 5)
     written = [row[: row.index(EOS) + 1] if EOS in row else row for row in free.tolist()]
     wanted = [row[:n] for row, n in zip(batch.target.tolist(), batch.target_lengths, strict=True)]
     right = sum(a == b for w, t in zip(written, wanted, strict=True) for a, b in zip(w, t))  # noqa: B905

@@ -6,7 +6,7 @@ from regard.models.cells import Cell, cells
 from regard.models.decoding import beam, greedy
 from regard.models.encoder_decoder import EncoderDecoder, models
 from regard.models.outputs import Memory, Output, Seq2Seq
-from regard.models.presets import preset_for, presets
+from regard.models.presets import preset_for, presets, recipes_of
 from regard.models.transformer import Transformer
 
 __all__ = [
@@ -25,4 +25,5 @@ __all__ = [
     "models",
     "preset_for",
     "presets",
+    "recipes_of",
 ]

@@ -30,15 +30,15 @@ def greedy(model: Seq2Seq, memory: Memory, limit: int) -> Tensor:
 
 
 @torch.no_grad()
-def beam(model: Seq2Seq, source: Tensor, lengths: Tensor, limit: int, width: int = 5) -> Tensor:
+def beam(model: Seq2Seq, memory: Memory, limit: int, width: int = 5) -> Tensor:
     """The likeliest sequence that a beam of `width` finds, per row; `width=1` is greedy.
 
     Sequences are compared by log-probability per word, `<EOS>` counted, so that longer ones are
     not at a disadvantage. Each row stops when nothing in its beam can still win.
     """
-    rows = len(source)
-    memory = _repeat(model.encode(source, lengths), width)
-    state, device = memory.initial, source.device
+    rows, device = len(memory.states), memory.states.device
+    memory = _repeat(memory, width)
+    state = memory.initial
     words = torch.full((rows * width,), SOS, device=device)
     scores = torch.full((rows, width), float("-inf"), device=device)
     scores[:, 0] = 0.0  # all beams start alike: only the first counts

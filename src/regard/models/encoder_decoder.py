@@ -39,6 +39,9 @@ class EncoderDecoderConfig(Config):
     )
     inputs: Literal["embedding", "one-hot"] = Field("embedding", description="how words enter")
     embedding: int = Field(32, ge=1, description="size of an embedding")
+    decoder_embedding: int | None = Field(
+        None, ge=1, description="size of the decoder's embedding; default: that of embedding"
+    )
     one_hot_size: int | None = Field(
         None, ge=1, description="dimensions of one-hot inputs, zero past the words; default: none"
     )
@@ -128,8 +131,12 @@ class EncoderDecoder(Seq2Seq):
         cell, hidden, layers = cells[config.cell], config.hidden, config.layers
         self.per_layer = len(cell.state_names)
         both = config.bidirectional
-        self.source_embedding = self._embedding(source_words, False)
-        self.target_embedding = self._embedding(target_words, config.first_input == "uniform")
+        self.source_embedding = self._embedding(source_words, config.embedding, False)
+        self.target_embedding = self._embedding(
+            target_words,
+            config.decoder_embedding or config.embedding,
+            config.first_input == "uniform",
+        )
         sizes = self.source_embedding.size, self.target_embedding.size
         self.positions = self._positions(max(sizes))
         self.encoder: Encoder | FeedForward
@@ -159,10 +166,10 @@ class EncoderDecoder(Seq2Seq):
             for parameter in self.parameters():
                 nn.init.uniform_(parameter, -config.uniform, config.uniform)
 
-    def _embedding(self, words: int, uniform_start: bool) -> Embedding:
+    def _embedding(self, words: int, size: int, uniform_start: bool) -> Embedding:
         if self.config.inputs == "one-hot":
             return OneHot(words, self.config.one_hot_size, uniform_start)
-        return Embedding(words, self.config.embedding, uniform_start)
+        return Embedding(words, size, uniform_start)
 
     def _focus(self, words: int) -> Focus | None:
         if self.config.attend == "after":
@@ -323,21 +330,22 @@ class EncoderDecoder(Seq2Seq):
         The way of attention before the step: what is attended to at one step is in the next
         one's query. Returns what was fed, and the output.
         """
-        state, fed = memory.initial, inputs.clone()
+        state, fed = memory.initial, list(inputs.unbind(1))
         teacher = [True] * inputs.shape[1] if forced is None else forced.tolist()
         outputs, every = [], []
         with gathered():
             for t in range(inputs.shape[1]):
                 if t and not teacher[t]:
-                    fed[:, t] = outputs[-1][0].argmax(dim=1)
-                state, logits, h, sites = self._advance(memory, fed[:, t], state, every)
+                    fed[t] = outputs[-1][0].argmax(dim=1)
+                state, logits, h, sites = self._advance(memory, fed[t], state, every)
                 outputs.append((logits, h, sites["attention"]))
         if gates is not None:
             for name in every[0]:
                 gates[name] = torch.stack([step[name] for step in every], dim=1)
         logits, states = (torch.stack([step[i] for step in outputs], dim=1) for i in (0, 1))
         site = joined([step[2] for step in outputs])
-        return fed, Output(logits, memory.states, states, {"attention": site}, gates or {})
+        output = Output(logits, memory.states, states, {"attention": site}, gates or {})
+        return torch.stack(fed, dim=1), output
 
     def decode_mixed(
         self, memory: Memory, inputs: Tensor, forced: Tensor, lengths: Tensor | None = None

@@ -2,6 +2,7 @@
 
 A preset is a set of dotted keys, the same as on the command line; what the user says wins.
 A key that starts with `TASK/` counts for that task only: a paper's recipe may differ by task.
+One that starts with `RECIPE:` counts where the user says `recipe=RECIPE`.
 """
 
 from __future__ import annotations
@@ -15,15 +16,20 @@ Preset = dict[str, Any]
 presets: Registry[Preset] = Registry("model")
 
 
-def preset_for(name: str, task: str) -> Preset:
-    """The settings of a preset for one task: its own, then those that it keeps for the task."""
-    common = {key: value for key, value in presets[name].items() if "/" not in key}
-    own = {
-        key.split("/", 1)[1]: value
-        for key, value in presets[name].items()
-        if key.startswith(f"{task}/")
-    }
-    return common | own
+def preset_for(name: str, task: str, recipe: str | None = None) -> Preset:
+    """The settings of a preset for one task: its own, then the task's, then the recipe's."""
+    preset = presets[name]
+    common = {key: value for key, value in preset.items() if "/" not in key and ":" not in key}
+    return common | _behind(preset, f"{task}/") | _behind(preset, f"{recipe}:")
+
+
+def recipes_of(name: str) -> list[str]:
+    """The recipes that a preset has beside its own settings."""
+    return list(dict.fromkeys(key.split(":", 1)[0] for key in presets[name] if ":" in key))
+
+
+def _behind(preset: Preset, mark: str) -> Preset:
+    return {key.removeprefix(mark): value for key, value in preset.items() if key.startswith(mark)}
 
 
 # chapter36: one-layer LSTM, a coin flip per step between teacher and own prediction.
@@ -162,3 +168,33 @@ PAPER: Preset = {
 presets.register("aed-paper")({**AED, **PAPER})
 presets.register("ved-paper")({**VED, **PAPER})
 presets.register("ao-paper")({**AO, **PAPER, "one-to-one/model.one_hot_size": 50})
+
+# baan2019, as its program has it: attention before the step with an MLP, full focus, own
+# predictions only, everything from U(±0.08), one example at a time for 100 epochs of 232 rows,
+# losses summed over steps, the best checkpoint by validation loss. `guidance=1` is the guided
+# model, `guidance=0` the baseline.
+BAAN: Preset = {
+    "model.kind": "encoder-decoder",
+    "model.cell": "gru-torch",
+    "model.hidden": 512,
+    "model.embedding": 16,
+    "model.decoder_embedding": 512,
+    "model.attention": "additive-relu",
+    "model.attend": "before",
+    "model.focus": "full",
+    "model.uniform": 0.08,
+    "training.forcing": "never",
+    "training.average": "sequences",
+    "training.learning_rate": 1e-3,
+    "training.clip": 5.0,
+    "training.batch": 1,
+    "training.updates": 23_200,
+    "training.evaluate_every": 200,
+    "training.checkpoint_every": 2320,
+    "training.report": "best",
+    "training.best_by": "loss",
+    "paper:training.batch": 1,
+    "paper:training.updates": 23_200,
+}
+
+presets.register("baan")(BAAN)

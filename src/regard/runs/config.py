@@ -10,9 +10,12 @@ from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from regard.config import Config, faults_in, validated
 from regard.errors import RegardError, nearest, unknown
-from regard.models import Seq2Seq, models, preset_for, presets
+from regard.models import Seq2Seq, models, preset_for, presets, recipes_of
+from regard.runs.files import read_tensors
 from regard.tasks import Task, TaskConfig, tasks
 from regard.training import TrainingConfig, missing_device, seed_everything
 
@@ -67,11 +70,14 @@ class RunConfig:
         return f"{self.task_name}-s{self.seed}-{sha256(content.encode()).hexdigest()[:12]}"
 
     def data(self) -> dict[str, str]:
-        """The hash of every file that the task reads: other content makes another run."""
-        return {
+        """The hash of every file that the run reads: other content makes another run."""
+        hashes = {
             str(number): content_hash(path)
             for number, path in enumerate(tasks[self.task_name].files(self.task))
         }
+        if self.training.start is not None:
+            hashes["start"] = content_hash(Path(self.training.start))
+        return hashes
 
     def make_task(self) -> Task:
         """The task, ready to draw from."""
@@ -83,7 +89,29 @@ class RunConfig:
         sizes = len(task.source_vocabulary), len(task.target_vocabulary)
         kind: Any = models[self.model_kind][1]
         built: Seq2Seq = kind(self.model, *sizes)
+        if self.training.start is not None:
+            load_weights(built, Path(self.training.start))
         return built
+
+
+def load_weights(model: Seq2Seq, path: Path) -> None:
+    """Fill a model with the weights of a file; what does not fit is named with its shapes."""
+    if not path.is_file():
+        raise RegardError(f"There is no file of weights {path} (training.start).")
+    tensors, own = read_tensors(path), model.state_dict()
+    faults = [
+        f"{path}: '{name}' is {_shape(tensors.get(name))} there and {_shape(own.get(name))} in"
+        " the model. Give weights of the same model."
+        for name in dict.fromkeys([*own, *tensors])
+        if _shape(tensors.get(name)) != _shape(own.get(name))
+    ]
+    if faults:
+        raise RegardError(*faults)
+    model.load_state_dict(tensors)
+
+
+def _shape(tensor: Tensor | None) -> str:
+    return "missing" if tensor is None else " x ".join(map(str, tensor.shape)) or "one number"
 
 
 def content_hash(path: Path) -> str:
@@ -108,14 +136,18 @@ def assemble(
     All faults are found before any is reported, after those already known: an unknown task does
     not hide a misspelt key.
     """
-    faults = list(faults)
+    faults, overrides = list(faults), dict(overrides)
+    recipe = overrides.pop("recipe", None)
     if task not in tasks:
         faults.append(unknown("task", task, tasks))
         task = nearest(task, tasks) or next(iter(tasks))
     if model not in presets:
         faults.append(unknown("model", model, presets))
         model = nearest(model, presets) or next(iter(presets))
-    preset = preset_for(model, task)
+    if recipe is not None and recipe not in recipes_of(model):
+        faults.append(unknown(f"recipe of {model}", str(recipe), recipes_of(model)))
+        recipe = None
+    preset = preset_for(model, task, recipe)
     kind = preset.pop("model.kind")
     kinds: dict[str, type[Config]] = {
         "task": tasks[task].Config,

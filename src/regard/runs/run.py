@@ -94,13 +94,16 @@ class Run:
         """The task that the run learned."""
         return self.config.make_task()
 
-    def model(self, checkpoint: str | int = "last") -> Seq2Seq:
-        """The model at a checkpoint: `last`, `best`, or the number of an update that was kept."""
+    def model(self, checkpoint: str | int = "reported") -> Seq2Seq:
+        """The model at a checkpoint: `last`, `best`, or the number of an update that was kept.
+
+        `reported` is the one whose metrics the run gives, the last or the best.
+        """
         model = self.config.make_model(self.task())
         model.load_state_dict(read_tensors(self._checkpoint(checkpoint)))
         return model.eval()
 
-    def weights(self, checkpoint: str | int = "last") -> str:
+    def weights(self, checkpoint: str | int = "reported") -> str:
         """The hash of the weights at a checkpoint."""
         return sha256(self._checkpoint(checkpoint).read_bytes()).hexdigest()
 
@@ -110,6 +113,8 @@ class Run:
 
     def _checkpoint(self, which: str | int) -> Path:
         kept = self.checkpoints()
+        if which == "reported":
+            which = self.config.training.report
         if which == "last" and kept:
             which = kept[-1]
         name = which if isinstance(which, str) else f"{which:08d}"
@@ -199,11 +204,13 @@ def _train(run: Run, watch: Watch | None) -> None:
         fit(trainer, keeper)
     finally:
         keeper.close()
-    model = run.model(config.training.report) if config.training.updates else trainer.model
+    model = run.model() if config.training.updates else trainer.model
     write_json(
         run.folder / "DONE",
         {
-            "metrics": final_metrics(model.to(config.training.device), task),
+            "metrics": final_metrics(
+                model.to(config.training.device), task, config.training.guidance_by == "force"
+            ),
             "updates": trainer.update,
             "parameters": model.parameter_count,
             "seconds": round(time.perf_counter() - started, 2),
@@ -213,12 +220,12 @@ def _train(run: Run, watch: Watch | None) -> None:
     (run.folder / "state.safetensors").unlink(missing_ok=True)
 
 
-def final_metrics(model: Seq2Seq, task: Task) -> dict[str, Any]:
+def final_metrics(model: Seq2Seq, task: Task, told: bool = False) -> dict[str, Any]:
     """Everything about the test split, and the accuracy on each further split by its name."""
     metrics: dict[str, Any] = {}
     for split in task.splits:
         if split != "validation":
-            found = evaluate(model, task, task.split(split))
+            found = evaluate(model, task, task.split(split), told=told)
             metrics |= found if split == "test" else {split: found["accuracy"]}
     return metrics
 

@@ -16,9 +16,7 @@ from regard.tasks.vocabulary import PAD
 Average = Literal["words", "sequences"]
 
 
-def likelihood(
-    logits: Tensor, targets: Tensor, mask: Tensor, average: Average = "words"
-) -> Tensor:
+def likelihood(logits: Tensor, targets: Tensor, mask: Tensor, average: Average = "words") -> Tensor:
     """Negative log-likelihood of the target words that are there.
 
     The mean over words, or over sequences of their sums. logits (batch, target, vocab), targets

@@ -37,7 +37,8 @@ class Published(Seq2Seq):
         said: list[list[str]] = []
         for start in range(0, len(rows), PIECE):
             source, lengths = pad(rows[start : start + PIECE])
-            chosen = greedy(self, source.to(device), lengths.to(device), limit)
+            memory = self.encode(source.to(device), lengths.to(device))
+            chosen = greedy(self, memory, limit)
             said += [self.target_vocabulary.decode(row) for row in chosen.tolist()]
         return said
 
