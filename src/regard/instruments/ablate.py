@@ -232,6 +232,12 @@ def _components(
     try:
         for batch in batches:
             model(batch.source, batch.source_lengths, batch.inputs)
+            if seen["queries"].shape[2] != batch.inputs.shape[1]:
+                raise RegardError(
+                    "This model attends before each step, so that a change at one step is in all"
+                    " later queries and is no test of one component. `breakdown` takes its scores"
+                    " apart by substitution."
+                )
             for what, values in seen.items():
                 ours = what == "queries"
                 size = (words[1], target) if ours else (words[0], source)

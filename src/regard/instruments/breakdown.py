@@ -14,7 +14,7 @@ from regard.errors import RegardError
 from regard.instruments.decomposition import Components, Decomposition, as_tensor, head_of
 from regard.instruments.geometry import mean_there
 from regard.instruments.instrument import Measured, Result, Sources, each, instruments, numbers
-from regard.instruments.terms import TERMS, nine_terms, substituted_terms
+from regard.instruments.terms import BENDS, TERMS, nine_terms, substituted_terms
 from regard.recordings.storage import Array
 
 COMMON = 30  # words per side whose pairs are told apart
@@ -213,7 +213,8 @@ def _measure(source: Decomposition, top: int, site: str | None, per_sample: bool
     if not info.bilinear:
         arrays.add(f"{name}.scores")
     for chunk in recording.chunks(sorted(arrays), source.rows):
-        words = as_tensor(chunk[f"{ask}.words"]).long(), as_tensor(chunk[f"{answer}.words"]).long()
+        heard = info.heard(chunk[f"{ask}.words"])
+        words = as_tensor(heard).long(), as_tensor(chunk[f"{answer}.words"]).long()
         masks = as_tensor(chunk[f"{ask}.mask"]), as_tensor(chunk[f"{answer}.mask"])
         for head in range(info.heads):
             queries, keys = (as_tensor(head_of(chunk[n], head, info.heads)) for n in where)
@@ -231,7 +232,8 @@ def _measure(source: Decomposition, top: int, site: str | None, per_sample: bool
             if vector is None:
                 terms = nine_terms(queries, keys, *words, *both, scores, index)
             else:
-                terms = substituted_terms(queries, keys, *words, *both, vector[head], index)
+                bend = BENDS[info.scorer]
+                terms = substituted_terms(queries, keys, *words, *both, vector[head], index, bend)
             there = (values > -torch.inf) & masks[0][:, :, None]
             places = (
                 words[0][:, :, None].expand_as(index),

@@ -6,6 +6,7 @@ add up to the same result.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from regard.errors import RegardError
 from regard.recordings import Recording, SiteInfo
+from regard.recordings.derived import BENDS
 from regard.recordings.recording import SIDES
 from regard.recordings.storage import Array
 
@@ -145,7 +147,7 @@ class SiteComponents:
     info: SiteInfo
     queries: tuple[Components, ...]
     keys: tuple[Components, ...]
-    vector: Array | None = None  # (head, features), where scores = vector · tanh(queries + keys)
+    vector: Array | None = None  # (head, features), where scores = vector · bend(queries + keys)
 
     def head(self, number: int) -> tuple[Components, Components]:
         """The components of one head's queries and keys."""
@@ -162,7 +164,7 @@ class SiteComponents:
         if self.vector is None:
             found: Array = asked @ answered.T
             return found
-        found = np.tanh(asked[:, None] + answered[None]) @ self.vector[head]
+        found = BENDS[self.info.scorer](asked[:, None] + answered[None]) @ self.vector[head]
         return found
 
 
@@ -207,15 +209,17 @@ class Decomposition:
         info = self.recording.metadata.sites[name]
         if info.plain and self.decoder is not None:
             return SiteComponents(name, info, (self.decoder,), (self.encoder,))
-        queries = self._heads(f"{name}.queries", info.asks, info.heads)
+        queries = self._heads(f"{name}.queries", info.asks, info.heads, info.heard)
         keys = self._heads(f"{name}.keys", info.answers, info.heads)
         vector = None if info.bilinear else self.recording[f"{name}.vector"]
         return SiteComponents(name, info, queries, keys, vector)
 
-    def _heads(self, array: str, side: str, heads: int) -> tuple[Components, ...]:
+    def _heads(
+        self, array: str, side: str, heads: int, heard: Callable[[Array], Array] = np.asarray
+    ) -> tuple[Components, ...]:
         sums = [_sums(self.recording, side, array) for _ in range(heads)]
         for chunk in self.recording.chunks([array, f"{side}.words", f"{side}.mask"], self.rows):
-            words, mask = chunk[f"{side}.words"], chunk[f"{side}.mask"]
+            words, mask = heard(chunk[f"{side}.words"]), chunk[f"{side}.mask"]
             for head, total in enumerate(sums):
                 total.update(head_of(chunk[array], head, heads), words, mask)
         return tuple(total.result() for total in sums)

@@ -6,12 +6,17 @@ averages give all nine terms, because the parts are sums: μ·Δ = μ·k − μ�
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 from torch.nn.functional import embedding
 
 from regard.instruments.decomposition import Components
 
+Bend = Callable[[Tensor], Tensor]
+# What an additive scorer does to the sum of a query and a key.
+BENDS: dict[str, Bend] = {"additive": torch.tanh, "additive-relu": torch.relu}
 PARTS = ("temporal", "input", "delta")
 TERMS = tuple(f"{ours}-{theirs}" for ours in PARTS for theirs in PARTS)
 FEW = 256  # vocabularies up to this size are multiplied as a whole
@@ -92,8 +97,9 @@ def substituted_terms(
     answered: Components,
     vector: Tensor,
     top: Tensor,
+    bend: Bend = torch.tanh,
 ) -> Tensor:
-    """The nine terms where scores = v · tanh(q + k), by taking parts out. -> as `nine_terms`
+    """The nine terms where scores = v · bend(q + k), by taking parts out. -> as `nine_terms`
 
     The term of parts a and b is f(q,k) − f(q−a,k) − f(q,k−b) + f(q−a,k−b): what they add
     together that neither adds alone. Of a bilinear score that is a·b exactly.
@@ -106,7 +112,7 @@ def substituted_terms(
         return x[samples, top]  # (sample, target, k, features)
 
     def score(q: Tensor, k: Tensor) -> Tensor:
-        return torch.tanh(q[:, :, None] + k) @ vector
+        return bend(q[:, :, None] + k) @ vector
 
     here = at(keys)
     whole = score(queries, here)

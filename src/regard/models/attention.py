@@ -35,6 +35,7 @@ class Site:
     weights: Tensor  # (batch, head, target, source), zero at masked positions
     scorer: str = "dot"
     vector: Tensor | None = None  # (head, features), where the scorer needs one
+    lag: int = 0  # 1 where the query is made before the step's word is read
 
     @property
     def bilinear(self) -> bool:
@@ -43,13 +44,13 @@ class Site:
 
 
 def joined(steps: Sequence[Site]) -> Site:
-    """Sites of one target step each as one; the keys are the same for all."""
+    """Sites that asked before each target step as one; the keys are the same for all."""
     parts = (
         torch.cat([getattr(step, name) for step in steps], dim=2)
         for name in ("queries", "scores", "weights")
     )
     queries, scores, weights = parts
-    return replace(steps[0], queries=queries, scores=scores, weights=weights)
+    return replace(steps[0], queries=queries, scores=scores, weights=weights, lag=1)
 
 
 class Place(nn.Identity):
@@ -231,7 +232,7 @@ class Additive(Attention):
 
     def __init__(self, hidden: int, heads: int = 1, size: int | None = None, merge: Merge = "sum"):
         super().__init__(hidden, heads, size, merge)
-        self.query = Linear(hidden, heads * self.size)
+        self.query: nn.Linear = Linear(hidden, heads * self.size)
         self.key = nn.Linear(hidden, heads * self.size, bias=False)
         self.v = nn.Parameter(torch.randn(heads, self.size) * self.size**-0.5)
 

@@ -174,9 +174,7 @@ class EncoderDecoder(Seq2Seq):
     def _focus(self, words: int) -> Focus | None:
         if self.config.attend == "after":
             return None
-        kind = self.config.attention
         heads = self.config.heads if self.config.merge == "concatenate" else 1
-        assert kind in attentions
         return focuses[self.config.focus](self.config.hidden * heads, words)
 
     def _positions(self, size: int) -> Sinusoidal | None:
@@ -248,7 +246,7 @@ class EncoderDecoder(Seq2Seq):
         self, memory: Memory, inputs: Tensor, lengths: Tensor | None, gates: Gates | None
     ) -> Output:
         if self.focus is not None:
-            return self._walk(memory, inputs, None, gates)[1]
+            return self._walk(memory, inputs, torch.ones(inputs.shape[1]).bool(), gates)
         x = self._place(self.target_embedding(inputs), 0)
         if isinstance(self.decoder, FeedForward):
             assert isinstance(x, Tensor)
@@ -287,8 +285,8 @@ class EncoderDecoder(Seq2Seq):
 
     def _advance(
         self, memory: Memory, words: Tensor, state: State, gates: list[Gates] | None = None
-    ) -> tuple[State, Tensor, Tensor | None, dict[str, Site]]:
-        """One decoder step. words (batch,) -> state, logits (batch, vocab), context, sites."""
+    ) -> tuple[State, Tensor, Tensor, dict[str, Site]]:
+        """One decoder step. words (batch,) -> state, logits (batch, vocab), h, sites."""
         x = self.target_embedding.look_up(words)  # (batch, embedding)
         at = int(state[-1][0]) if self._counts(memory) else 0
         if self.positions is not None:
@@ -322,30 +320,28 @@ class EncoderDecoder(Seq2Seq):
         """Whether the decoder's state ends in the number of the step."""
         return self.positions is not None or memory.told is not None
 
-    def _walk(
-        self, memory: Memory, inputs: Tensor, forced: Tensor | None, gates: Gates | None
-    ) -> tuple[Tensor, Output]:
+    def _walk(self, memory: Memory, inputs: Tensor, forced: Tensor, gates: Gates | None) -> Output:
         """All decoder steps one by one, each fed the teacher's word or the last one's choice.
 
         The way of attention before the step: what is attended to at one step is in the next
-        one's query. Returns what was fed, and the output.
+        one's query.
         """
-        state, fed = memory.initial, list(inputs.unbind(1))
-        teacher = [True] * inputs.shape[1] if forced is None else forced.tolist()
-        outputs, every = [], []
+        state, words = memory.initial, inputs[:, 0]
+        outputs: list[tuple[Tensor, Tensor, Site]] = []
+        every: list[Gates] = []
         with gathered():
-            for t in range(inputs.shape[1]):
-                if t and not teacher[t]:
-                    fed[t] = outputs[-1][0].argmax(dim=1)
-                state, logits, h, sites = self._advance(memory, fed[t], state, every)
+            for t, teacher in enumerate(forced.tolist()):
+                if t:
+                    words = inputs[:, t] if teacher else outputs[-1][0].argmax(dim=1)
+                state, logits, h, sites = self._advance(memory, words, state, every)
                 outputs.append((logits, h, sites["attention"]))
         if gates is not None:
             for name in every[0]:
                 gates[name] = torch.stack([step[name] for step in every], dim=1)
-        logits, states = (torch.stack([step[i] for step in outputs], dim=1) for i in (0, 1))
-        site = joined([step[2] for step in outputs])
-        output = Output(logits, memory.states, states, {"attention": site}, gates or {})
-        return torch.stack(fed, dim=1), output
+        logits = torch.stack([logits for logits, _, _ in outputs], dim=1)
+        states = torch.stack([h for _, h, _ in outputs], dim=1)
+        site = joined([site for _, _, site in outputs])
+        return Output(logits, memory.states, states, {"attention": site}, gates or {})
 
     def decode_mixed(
         self, memory: Memory, inputs: Tensor, forced: Tensor, lengths: Tensor | None = None
@@ -353,7 +349,7 @@ class EncoderDecoder(Seq2Seq):
         """All decoder steps in one walk where attention goes first; see `Seq2Seq`."""
         if self.focus is None:
             return super().decode_mixed(memory, inputs, forced, lengths)
-        return self._walk(memory, inputs, forced, None)[1]
+        return self._walk(memory, inputs, forced, None)
 
     def step(self, memory: Memory, words: Tensor, state: State) -> tuple[Tensor, State]:
         """One decoder step."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -10,8 +10,15 @@ from regard.errors import RegardError
 from regard.recordings.storage import Array
 
 
+# What an additive scorer does to the sum of a query and a key, before its vector weighs it.
+BENDS: dict[str, Callable[[Array], Array]] = {
+    "additive": np.tanh,
+    "additive-relu": lambda x: np.maximum(x, 0),
+}
+
+
 def scores_of(scorer: str, queries: Array, keys: Array, vector: Array | None) -> Array:
-    """queries · keys, or vector · tanh(queries + keys).
+    """queries · keys, or vector · bend(queries + keys), bend = tanh or max(0, ·).
 
     queries (sample, …, target, features), keys (sample, …, source, features), vector (head,
     features) -> (sample, …, target, source)
@@ -19,15 +26,16 @@ def scores_of(scorer: str, queries: Array, keys: Array, vector: Array | None) ->
     if scorer == "dot":
         products: Array = queries @ np.swapaxes(keys, -1, -2)
         return products
-    if scorer == "additive" and vector is not None:
+    if scorer in BENDS and vector is not None:
+        bend = BENDS[scorer]
         v = vector[0] if queries.ndim == 3 else vector[:, None, None]
         # Sample by sample: all of them at once would take a features axis beside the other four.
         pairs = zip(queries, keys, strict=True)
         sums = (q[..., :, None, :] + k[..., None, :, :] for q, k in pairs)
-        return np.stack([(np.tanh(s) * v).sum(axis=-1) for s in sums])
+        return np.stack([(bend(s) * v).sum(axis=-1) for s in sums])
     raise RegardError(
         f"Scores do not follow from queries and keys with scorer='{scorer}'. Give 'scores', or"
-        " scorer='dot', or scorer='additive' with its 'vector'."
+        f" scorer='dot', or one of {', '.join(BENDS)} with its 'vector'."
     )
 
 

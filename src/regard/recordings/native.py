@@ -106,7 +106,7 @@ def _site(name: str, site: Site) -> SiteInfo:
         return SiteInfo(site.scorer, heads, "encoder", "encoder")
     if name.endswith(".self"):
         return SiteInfo(site.scorer, heads, "decoder", "decoder")
-    return SiteInfo(site.scorer, heads)
+    return SiteInfo(site.scorer, heads, lag=site.lag)
 
 
 def _info(name: str, site: Site, output: Output, model: Seq2Seq) -> SiteInfo:

@@ -15,7 +15,7 @@ import numpy as np
 
 from regard.errors import RegardError, unknown
 from regard.recordings.storage import Array, File, Storage
-from regard.tasks.vocabulary import Vocabulary
+from regard.tasks.vocabulary import PAD, Vocabulary
 
 FORMAT = 1
 ROWS = 1000  # samples in a piece, unless told otherwise
@@ -54,11 +54,23 @@ class SiteInfo:
     answers: str = "encoder"
     plain: bool = False  # queries and keys are the states themselves
     projected: bool = False  # weights mix V h, a learned map of the states, instead of the states
+    lag: int = 0  # 1 where the query of a step is made before the step's word is read
 
     @property
     def bilinear(self) -> bool:
         """Whether scores = queries · keys, so that the decomposition is exact."""
         return self.scorer == "dot"
+
+    def heard(self, words: Array) -> Array:
+        """The last word that each query has heard, given the words fed. (sample, target)
+
+        With a lag that is the word of the step before, and at the first step `<PAD>`: none yet.
+        """
+        if not self.lag:
+            return words
+        earlier = np.full_like(words, PAD)
+        earlier[:, self.lag :] = words[:, : -self.lag]
+        return earlier
 
     def axes(self, part: str) -> tuple[str, ...]:
         """The axes of one of the site's arrays."""
