@@ -118,7 +118,7 @@ def test_seeds_need_not_have_the_same_phrases(name: str) -> None:
 def test_too_little_is_measured_or_refused(name: str) -> None:
     """One short phrase: a number where there is one, else a sentence that says what to do."""
     made = brute.arrays(0, samples=1, source=2, target=2)
-    if name in ("readouts", "variance", "clusters", "simplex"):
+    if name in ("readouts", "variance", "clusters", "simplex", "probe", "groups"):
         with pytest.raises(RegardError, match="more"):
             instruments[name](brute.recording(made))
         return

@@ -60,7 +60,12 @@ class Result(ABC, Generic[M]):
 
     def estimates(self) -> dict[str, Estimate]:
         """Every number over seeds."""
-        return over([seed.values() for seed in self.seeds], self.within)
+        found = over([seed.values() for seed in self.seeds])
+        return {name: Estimate.of(e.values, self.bounds(name)) for name, e in found.items()}
+
+    def bounds(self, name: str) -> tuple[float, float] | None:
+        """What one number, and its interval, never leaves; `within`, unless numbers differ."""
+        return self.within
 
     def table(self) -> Table:
         """The numbers, with their intervals."""

@@ -1,0 +1,169 @@
+"""`probe`: can a linear classifier read a label off the states (baan2019, section 4.1)?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regard.display import Bars, Figure, Panel, Rule, Table
+from regard.instruments.classifier import Regularisation, fit, inverse_penalty
+from regard.instruments.instrument import (
+    Measured,
+    Result,
+    Sources,
+    each_recording,
+    instruments,
+    over,
+    reads_gates,
+)
+from regard.instruments.steps import LIMIT, By, Label, Reading, Splitting, Steps
+from regard.recordings import Recording
+from regard.recordings.storage import Array
+
+SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Probed(Measured):
+    """What one recording's classifiers got right, split by split."""
+
+    quantity: str
+    label: str
+    classes: tuple[str, ...]
+    steps: int
+    shares: dict[str, tuple[float, ...]]  # accuracy, training, majority, … -> one per split
+    recall: Array  # (class,): the share found of each class's test steps, NaN where there were none
+
+    def values(self) -> dict[str, float]:
+        """Means over splits; `selectivity` = accuracy − control."""
+        found = {name: float(np.mean(values)) for name, values in self.shares.items()}
+        if "control" in found:
+            found["selectivity"] = found["accuracy"] - found["control"]
+        return found
+
+
+@dataclass(frozen=True)
+class ProbeResult(Result[Probed]):
+    """Accuracies over seeds."""
+
+    name = "probe"
+
+    def bounds(self, name: str) -> tuple[float, float]:
+        """All but the selectivity are shares."""
+        return (-1.0 if name == "selectivity" else 0.0), 1.0
+
+    def table(self) -> Table:
+        """A row per number."""
+        first = self.first
+        title = f"{first.label} from {first.quantity}, {len(first.classes)} classes"
+        return Table(
+            f"{title}, {self.n} seed{'s' * (self.n > 1)}",
+            ("what", "measured"),
+            tuple(self.estimates().items()),
+        )
+
+    def figure(self) -> Figure:
+        """Accuracy beside its yardsticks, and class by class."""
+        found, first = self.estimates(), self.first
+        names = ("accuracy", "training", "control", "majority")
+        bars = Bars.of("", {name: found[name] for name in names if name in found})
+        recalls = over(
+            [
+                {c: float(r) for c, r in zip(s.classes, s.recall, strict=True) if np.isfinite(r)}
+                for s in self.seeds
+            ],
+            (0.0, 1.0),
+        )
+        shown = {name: recalls[name] for name in list(recalls)[:SHOWN]}
+        rule = Rule("majority class", y=found["majority"].mean)
+        panels = [Panel("All steps", "what", "share right", (bars, rule), (0, 1.05))]
+        if shown:
+            marks = (Bars.of("", shown, 2), Rule("all classes", y=found["accuracy"].mean))
+            panels.append(Panel("Class by class", first.label, "share found", marks, (0, 1.05)))
+        return Figure(
+            "probe",
+            f"How often a linear classifier finds the {first.label} in {first.quantity} of steps"
+            f" that it did not learn from: {found['accuracy']}.",
+            tuple(panels),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The estimates, and what was read."""
+        first = self.first
+        about = {"quantity": first.quantity, "label": first.label, "classes": list(first.classes)}
+        return {**super().to_json(), **about, "steps": [seed.steps for seed in self.seeds]}
+
+
+@instruments.register("probe")
+@reads_gates
+def probe(
+    sources: Sources,
+    quantity: str = "encoder.states",
+    label: Label = "word",
+    only: str | None = None,
+    C: float = 1.0,
+    regularisation: Regularisation = "l2",
+    splits: int = 5,
+    test_share: float = 0.1,
+    by: By = "sample",
+    control: bool = True,
+    head: int = 0,
+    limit: int = LIMIT,
+    seed: int = 0,
+) -> ProbeResult:
+    """How well a linear classifier tells a step's label from a recorded vector.
+
+    `quantity` is a state, a gate, or a site's queries or keys, by its name or by parts of it
+    (`decoder.gates.update`). `label` is the `word` of the step, its `position`, its `target` or
+    `prediction`, the `source` word of the same number, or the `attended` one, at the recorded
+    alignment; only labels that fit the pattern `only`, if given. The classifier is multinomial
+    logistic regression, fitted on all but a `test_share` of the samples (`by="step"`: of the
+    steps, as in baan2019; `by="distinct"`: of the different vectors), `splits` times. `control`
+    adds a task with random labels (Hewitt and Liang 2019). At most `limit` steps are read.
+    """
+    reading = Reading(quantity, label, only, head, limit)
+    how = Splitting(splits, test_share, by, seed)
+    strength = inverse_penalty(C, regularisation)
+    return ProbeResult(
+        each_recording(sources, lambda source: _measure(source, reading, how, strength, control))
+    )
+
+
+def _measure(
+    recording: Recording, reading: Reading, how: Splitting, C: float, control: bool
+) -> Probed:
+    steps = Steps.of(recording, reading)
+    copies, types = steps.copies, steps.types
+    rng = np.random.default_rng([how.seed, 1])
+    shares: dict[str, list[float]] = {}
+    right, seen = np.zeros(len(steps.classes)), np.zeros(len(steps.classes))
+    for train, test in steps.split(how):
+        vectors, labels = steps.vectors, steps.labels
+        model = fit(vectors[train], labels[train], C)
+        found = model.predict(vectors[test])
+        right += np.bincount(found[found == labels[test]], minlength=len(right))
+        seen += np.bincount(labels[test], minlength=len(seen))
+        common = np.bincount(labels[train]).argmax()
+        numbers = {
+            "accuracy": np.mean(found == labels[test]),
+            "training": model.accuracy(vectors[train], labels[train]),
+            "majority": np.mean(labels[test] == common),
+            "repeated": np.isin(copies[test], copies[train]).mean(),
+        }
+        if control:
+            drawn = rng.choice(labels, types.max() + 1)[types]
+            other = fit(vectors[train], drawn[train], C)
+            numbers["control"] = other.accuracy(vectors[test], drawn[test])
+            numbers["control known"] = np.isin(types[test], types[train]).mean()
+        for name, value in numbers.items():
+            shares.setdefault(name, []).append(float(value))
+    return Probed(
+        steps.quantity,
+        reading.label,
+        steps.classes,
+        len(steps),
+        {name: tuple(values) for name, values in shares.items()},
+        np.divide(right, seen, out=np.full(len(seen), np.nan), where=seen > 0),
+    )

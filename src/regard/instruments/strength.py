@@ -1,0 +1,184 @@
+"""`strength`: are the units of a functional group the strongly connected ones (baan2019, 4.1)?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from regard.display import Figure, Line, Panel, Points, Rule
+from regard.errors import RegardError
+from regard.instruments.groups import Group, Grouped, Ranking, grouped
+from regard.instruments.instrument import Measured, Result, Runs, instruments, numbers, opened
+from regard.instruments.steps import By, Label, Reading, Splitting
+from regard.instruments.strengths import Norm, Way, strongest, unit_strengths
+from regard.models.cells import Cell
+from regard.models.encoder import Encoder, FeedForward
+from regard.recordings import record
+from regard.recordings.storage import Array
+from regard.runs import Run
+
+
+@dataclass(frozen=True)
+class Strength(Measured):
+    """How strong each unit of one model is, and which are in its groups."""
+
+    strengths: Array  # (unit,)
+    top: float
+    found: Grouped
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """One per split."""
+        return next(iter(self.found.groups.values()))
+
+    @property
+    def strong(self) -> frozenset[int]:
+        """The `top` share of the units."""
+        return frozenset(int(unit) for unit in strongest(self.strengths, self.top))
+
+    def values(self) -> dict[str, float]:
+        """Means over splits; of the p-values the median."""
+        hits = [len(self.strong & set(group.units)) for group in self.groups]
+        sizes = [len(group.units) for group in self.groups]
+        there, strong = len(self.strengths), len(self.strong)
+        place = np.argsort(np.argsort(self.strengths)) / max(there - 1, 1)
+        return {
+            "share": float(np.mean([h / s for h, s in zip(hits, sizes, strict=True)])),
+            "chance": strong / there,
+            "p": float(
+                np.median([tail(h, s, strong, there) for h, s in zip(hits, sizes, strict=True)])
+            ),
+            "mean rank": float(np.mean([place[list(g.units)].mean() for g in self.groups])),
+            "units": float(np.mean(sizes)),
+        }
+
+
+@dataclass(frozen=True)
+class StrengthResult(Result[Strength]):
+    """Shares over seeds."""
+
+    name = "strength"
+
+    def bounds(self, name: str) -> tuple[float, float]:
+        """All but the number of units lie between 0 and 1."""
+        return (1.0, float(len(self.first.strengths))) if name == "units" else (0.0, 1.0)
+
+    def figure(self) -> Figure:
+        """All units of the first seed by strength; those in a group stand out."""
+        seed, found = self.first, self.estimates()
+        order = np.argsort(-seed.strengths, kind="stable")
+        sizes, place = seed.strengths[order], np.argsort(order, kind="stable")
+        often: dict[int, int] = {}
+        for group in seed.groups:
+            for unit in group.units:
+                often[unit] = often.get(unit, 0) + 1
+        every, some = (
+            [u for u, n in often.items() if (n == len(seed.groups)) == always]
+            for always in (True, False)
+        )
+        marks: list[Line | Points | Rule] = [
+            Line("", numbers(range(1, len(sizes) + 1)), numbers(sizes), colour=7)
+        ]
+        for label, units, colour in (
+            ("in the groups of all splits", every, 1),
+            ("in some splits' groups", some, 0),
+        ):
+            if units:
+                at = place[units]
+                marks.append(Points(label, numbers(at + 1), numbers(sizes[at]), colour, size=1.6))
+        marks.append(Rule(f"strongest {seed.top:.0%}", x=len(seed.strong) + 0.5))
+        return Figure(
+            "strength",
+            f"Units of {seed.found.quantity} by the mean size of their weights, strongest first,"
+            f" and those of the groups for {seed.found.label}. Share of a group among the strongest"
+            f" {seed.top:.0%}: {found['share']}; the first of {self.n} seeds is shown.",
+            (Panel("Units by strength", "rank of the unit", "mean |weight|", tuple(marks)),),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The estimates, and what the groups are of."""
+        about = {"quantity": self.first.found.quantity, "label": self.first.found.label}
+        return {**super().to_json(), **about}
+
+
+@instruments.register("strength")
+def strength(
+    runs: Runs,
+    quantity: str = "encoder.states",
+    label: Label = "word",
+    only: str | None = None,
+    top: float = 0.05,
+    weights: Way = "both",
+    norm: Norm = "mean",
+    ranking: Ranking = "aggregate",
+    share: float = 0.95,
+    C: float = 1.0,
+    splits: int = 5,
+    test_share: float = 0.1,
+    by: By = "sample",
+    n: int = 1000,
+    split: str | None = None,
+    seed: int = 0,
+) -> StrengthResult:
+    """The share of a functional group's units among the `top` most strongly connected ones.
+
+    `n` samples (or those of a `split`) are recorded, and `groups` finds the units. A unit's
+    strength is the mean size of its `weights`: incoming (`in`), outgoing (`out`), or the mean of
+    `both`. `chance` is what any units would reach, and `p` how likely as many are by chance
+    (hypergeometric, the median over splits). Takes runs, because recordings hold no weights.
+    """
+    if not 0 < top < 1 or not 0 < share <= 1:
+        raise RegardError("top lies between 0 and 1, and share is above 0 and at most 1.")
+    if ranking == "both":
+        raise RegardError("strength takes one ranking: aggregate or first-class.")
+    reading, how = Reading(quantity, label, only), Splitting(splits, test_share, by, seed)
+
+    def measure(run: Run) -> Strength:
+        kept = record(run, n=n, gates=".gates." in quantity, split=split)
+        found = grouped(kept, reading, how, C, ranking, share)
+        sizes = [
+            unit_strengths(
+                cell.weight_ih.detach().numpy(), cell.weight_hh.detach().numpy(), weights, norm
+            )
+            for cell in cells_of(run.model(), found.quantity)
+        ]
+        if sum(map(len, sizes)) != found.width:
+            raise RegardError(
+                f"'{found.quantity}' has {found.width} units, the cells that make it"
+                f" {sum(map(len, sizes))}: its units are not those of a cell."
+            )
+        return Strength(np.concatenate(sizes), top, found)
+
+    return StrengthResult(tuple(measure(run) for run in opened(runs)))
+
+
+def cells_of(model: nn.Module, quantity: str) -> list[Cell]:
+    """The cells whose units a state or gate has: two where an encoder reads both ways."""
+    side, *parts = quantity.split(".")
+    part = getattr(model, side, None)
+    inside = [] if part is None or isinstance(part, FeedForward) else list(part.modules())
+    chains = [[module for module in inside if isinstance(module, Cell)]]
+    if isinstance(part, Encoder):
+        chains = [[c for c in chain if isinstance(c, Cell)] for chain in (part.ahead, part.back)]
+    if not chains[0] or parts[0] not in ("states", "gates"):
+        raise RegardError(
+            f"'{quantity}' is not a state or gate of a recurrent cell, so its units have no"
+            " weights to compare."
+        )
+    if parts[0] == "states":
+        return [chain[-1] for chain in chains if chain]
+    chain = chains[-1] if "back" in parts else chains[0]
+    return [chain[int(parts[1])]]
+
+
+def tail(hits: int, drawn: int, strong: int, there: int) -> float:
+    """P(at least `hits` of `drawn` units are among the `strong` of all `there`), by chance."""
+    ways = sum(
+        comb(strong, k) * comb(there - strong, drawn - k)
+        for k in range(hits, min(drawn, strong) + 1)
+    )
+    return ways / comb(there, drawn)
