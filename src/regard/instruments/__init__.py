@@ -1,19 +1,24 @@
 """What we measure: one file per instrument, each from recordings to a result."""
 
 from regard.instruments.ablate import ablate, ablate_model
+from regard.instruments.activations import activations
 from regard.instruments.breakdown import Breakdown, breakdown
 from regard.instruments.clusters import clusters
+from regard.instruments.connectivity import connectivity
 from regard.instruments.decompose import decompose
 from regard.instruments.decomposition import Components, Decomposition, Sums
+from regard.instruments.gates import gates
 from regard.instruments.inputs import inputs
 from regard.instruments.instrument import Result, instruments
 from regard.instruments.lean import lean
 from regard.instruments.offset import offset
 from regard.instruments.orthogonality import orthogonality
 from regard.instruments.paths import paths
+from regard.instruments.polarity import polarity
 from regard.instruments.readouts import readouts
 from regard.instruments.simplex import simplex
 from regard.instruments.variance import variance
+from regard.instruments.weights import weights
 
 __all__ = [
     "Breakdown",
@@ -23,16 +28,21 @@ __all__ = [
     "Sums",
     "ablate",
     "ablate_model",
+    "activations",
     "breakdown",
     "clusters",
+    "connectivity",
     "decompose",
+    "gates",
     "inputs",
     "instruments",
     "lean",
     "offset",
     "orthogonality",
     "paths",
+    "polarity",
     "readouts",
     "simplex",
     "variance",
+    "weights",
 ]
