@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from regard.display import Bars, Figure, Heat, Line, Panel, Points, Rule, Span, Table
+from regard.display import Bars, Boxes, Edges, Figure, Heat, Line, Panel, Points, Rule, Span, Table
 from regard.statistics import Estimate
 
 NAN = float("nan")
@@ -43,6 +43,14 @@ FIGURE = Figure(
             square=True,
         ),
         Panel("heat", "c", "r", (Heat(("a", "a"), ("x", "y"), ((0.0, 1.0), (0.5, NAN))),)),
+        Panel(
+            "graph",
+            "unit",
+            "layer",
+            (Edges((0, 0, 2), (1, 0, 1), (0.5, -0.2, 0.9), (3, 2), names=((), ("u", "<b>"))),),
+            wide=True,
+        ),
+        Panel("boxes", "unit", "h", (Boxes("", ("4", "7"), *((n, n + 1.0) for n in range(5))),)),
     ),
 )  # fmt: skip
 
@@ -65,6 +73,7 @@ def test_vector_and_interactive_show_the_same() -> None:
         "scatter",
         "bar",
         "heatmap",
+        "box",
     }
 
 
@@ -94,3 +103,40 @@ def test_table() -> None:
     assert table.cells() == [["1", "0.5 [-2.68, 3.68] (n = 2)"], ["–", "0.123"]]
     assert table.records()[0]["b"]["seeds"] == 2
     assert Table.from_json(json.loads(json.dumps(table.to_json()))).cells() == table.cells()
+
+
+def test_a_wide_panel_stands_alone() -> None:
+    layout = FIGURE.interactive()["layout"]
+    assert layout["xaxis6"]["domain"] == [0, 1], "the graph has the whole row"
+    assert layout["xaxis7"]["domain"][1] < 0.5
+
+
+def test_lines_between_nodes() -> None:
+    edges = Edges((0, 0, 2), (1, 0, 1), (0.5, -0.2, 0.9), (3, 2))
+    assert (edges.degrees(0), edges.degrees(1)) == ([2, 0, 1], [1, 2])
+    assert edges.strengths() == pytest.approx([3 / 7, 0, 1])
+    assert edges.places(1) == (0.25, 0.75)
+    data = Figure("f", "c.", (Panel("t", "x", "y", (edges,), wide=True),)).interactive()["data"]
+    lines = [trace for trace in data if trace["mode"] == "lines"]
+    drawn = {
+        (trace["name"], trace["text"][place], tuple(trace["x"][place : place + 4]))
+        for trace in lines
+        for place in range(0, len(trace["x"]), 4)
+    }
+    assert drawn == {
+        ("positive", "0 → 1: 0.5", (1 / 6, (1 / 6 + 0.75) / 2, 0.75, None)),
+        ("negative", "0 → 0: -0.2", (1 / 6, (1 / 6 + 0.25) / 2, 0.25, None)),
+        ("positive", "2 → 1: 0.9", (5 / 6, (5 / 6 + 0.75) / 2, 0.75, None)),
+    }
+    assert sum(len(trace["x"]) for trace in lines) == 12, "and nothing twice"
+
+
+def test_many_names_are_thinned_and_crowded_cells_touch() -> None:
+    names = tuple(str(n) for n in range(200))
+    heat = Heat(names, names, ((0.0,) * 200,) * 200, "w", -1, 1, numbers=False, signed=True)
+    figure = Figure("f", "c.", (Panel("t", "x", "y", (heat,)),))
+    text = "".join(ElementTree.fromstring(figure.svg()).itertext())
+    assert "192" in text and "193" not in text
+    trace = figure.interactive()["data"][0]
+    assert (trace["xgap"], trace["ygap"]) == (0, 0)
+    assert figure.interactive()["layout"]["height"] < 1000

@@ -15,6 +15,7 @@ from regard.statistics import Estimate
 
 # Okabe and Ito's palette: distinct for every common kind of colour vision.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+SIGNS = ("#2166AC", "#B2182B")  # negative, positive: the ends of the signed scale of colours
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,58 @@ class Heat:
     low: float = 0.0
     high: float = 1.0
     numbers: bool = True
+    signed: bool = False  # blue below zero, white at zero, red above
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """One box per name from quartile to quartile, with whiskers from the lowest to the highest."""
+
+    label: str
+    x: tuple[str, ...]
+    low: tuple[float, ...]
+    quarter: tuple[float, ...]
+    median: tuple[float, ...]
+    three_quarters: tuple[float, ...]
+    high: tuple[float, ...]
+    colour: int = 0
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Lines between a row of nodes at the bottom and one at the top, by node number.
+
+    Red where the value is positive, blue where negative, wider where it is large. Ticks at the
+    nodes are as long as the node has lines.
+    """
+
+    bottom: tuple[int, ...]
+    top: tuple[int, ...]
+    values: tuple[float, ...]
+    nodes: tuple[int, int]  # how many there are at the bottom and at the top
+    rows: tuple[str, str] = ("from", "to")  # what the two rows are called
+    names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # of the nodes, where not numbers
+
+    def name(self, row: int, node: int) -> str:
+        """What one node is called."""
+        return self.names[row][node] if self.names[row] else str(node)
+
+    def places(self, row: int) -> tuple[float, ...]:
+        """Where the nodes of a row stand, between 0 and 1."""
+        return tuple((node + 0.5) / self.nodes[row] for node in range(self.nodes[row]))
+
+    def degrees(self, row: int) -> list[int]:
+        """How many lines each node of a row has."""
+        found = [0] * self.nodes[row]
+        for node in (self.bottom, self.top)[row]:
+            found[node] += 1
+        return found
+
+    def strengths(self) -> list[float]:
+        """How large each value is among them, from 0 to 1."""
+        sizes = [abs(value) for value in self.values]
+        least, most = min(sizes, default=0.0), max(sizes, default=0.0)
+        return [(size - least) / (most - least) if most > least else 1.0 for size in sizes]
 
 
 @dataclass(frozen=True)
@@ -97,9 +150,9 @@ class Points:
     names: tuple[str, ...] | None = None
 
 
-Mark = Line | Bars | Heat | Rule | Span | Points
+Mark = Line | Bars | Heat | Boxes | Edges | Rule | Span | Points
 MARKS: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (Line, Bars, Heat, Rule, Span, Points)
+    kind.__name__: kind for kind in (Line, Bars, Heat, Boxes, Edges, Rule, Span, Points)
 }
 
 
@@ -115,6 +168,7 @@ class Panel:
     square: bool = False  # one unit has the same length on both axes
     x_scale: Literal["linear", "log"] = "linear"
     y_scale: Literal["linear", "log"] = "linear"
+    wide: bool = False  # has a row of the figure to itself
 
 
 @dataclass(frozen=True)

@@ -9,29 +9,52 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from regard.display.figure import PALETTE, Bars, Figure, Heat, Line, Mark, Panel, Points, Rule, Span
+from regard.display.figure import (
+    PALETTE,
+    SIGNS,
+    Bars,
+    Boxes,
+    Edges,
+    Figure,
+    Heat,
+    Line,
+    Mark,
+    Panel,
+    Points,
+    Rule,
+    Span,
+)
+
+TALLEST = 640  # pixels, of a matrix without numbers
+CROWDED = 100  # names along an axis, from which cells have no gaps between them
+WIDTHS = 4  # of the lines of a graph: one trace has one width
 
 
 def plotly(figure: Figure) -> dict[str, Any]:
     """The figure as a plotly specification (data and layout), ready for JSON.
 
-    Panels stand two in a row, so that a page of ordinary width can hold them.
+    Panels stand two in a row, so that a page of ordinary width can hold them; a wide one alone.
     """
-    columns = min(2, len(figure.panels))
-    rows = -(-len(figure.panels) // columns)
+    places = _places(figure.panels)
+    rows = places[-1][0]
+    columns = max(column for _, column in places)
+    specs: list[list[dict[str, int] | None]] = [[None] * columns for _ in range(rows)]
+    for panel, (row, column) in zip(figure.panels, places, strict=True):
+        specs[row - 1][column - 1] = {"colspan": columns} if panel.wide else {}
     picture = make_subplots(
         rows,
         columns,
+        specs=specs,
         subplot_titles=[escape(panel.title) for panel in figure.panels],
         horizontal_spacing=0.12 if columns > 1 else 0,
         vertical_spacing=0.3 / rows,
     )
-    for index, panel in enumerate(figure.panels):
-        _panel(picture, panel, {"row": index // columns + 1, "col": index % columns + 1})
-    heights = [len(m.rows) for p in figure.panels for m in p.marks if isinstance(m, Heat)]
+    for panel, (row, column) in zip(figure.panels, places, strict=True):
+        _panel(picture, panel, {"row": row, "col": column})
+    heights = [_height(mark) for panel in figure.panels for mark in panel.marks]
     picture.update_layout(
         template="simple_white",
-        height=rows * max(360, 26 * max(heights, default=0) + 130) + 40,
+        height=rows * max(360, *heights, 0) + 40,
         margin={"l": 60, "r": 20, "t": 50, "b": 100},
         font={"family": "system-ui, sans-serif", "size": 13},
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom"},
@@ -39,6 +62,25 @@ def plotly(figure: Figure) -> dict[str, Any]:
     )
     specification: dict[str, Any] = json.loads(picture.to_json())
     return specification
+
+
+def _places(panels: tuple[Panel, ...]) -> list[tuple[int, int]]:
+    """Row and column of each panel, from 1."""
+    found: list[tuple[int, int]] = []
+    row, column = 1, 0
+    for before, panel in zip((None, *panels), panels, strict=False):
+        full = column == 2 or panel.wide or (before is not None and before.wide)
+        row, column = (row + 1, 1) if found and full else (row, column + 1)
+        found.append((row, column))
+    return found
+
+
+def _height(mark: Mark) -> int:
+    """Pixels that a mark wants."""
+    if isinstance(mark, Heat):
+        wanted = 26 * len(mark.rows) + 130
+        return wanted if mark.numbers else min(wanted, TALLEST)
+    return 520 if isinstance(mark, Edges) else 0
 
 
 def _panel(picture: go.Figure, panel: Panel, at: dict[str, int]) -> None:
@@ -75,6 +117,14 @@ def _panel(picture: go.Figure, panel: Panel, at: dict[str, int]) -> None:
         picture.update_yaxes(type="category", autorange="reversed", **at)
     elif panel.y_range:
         picture.update_yaxes(range=list(panel.y_range), **at)
+    for mark in panel.marks:
+        if isinstance(mark, Edges):
+            picture.update_xaxes(showticklabels=False, ticks="", showline=False, **at)
+            picture.update_yaxes(
+                tickvals=[0, 1], ticktext=[escape(r) for r in mark.rows], showline=False, **at
+            )
+        if isinstance(mark, Boxes):
+            picture.update_xaxes(type="category", **at)
 
 
 def _scale(scale: str) -> str | None:
@@ -91,6 +141,10 @@ def _traces(mark: Mark) -> list[Any]:
             return [_heat(mark)]
         case Points():
             return [_points(mark)]
+        case Boxes():
+            return [_boxes(mark)]
+        case Edges():
+            return _edges(mark)
         case _:
             return []
 
@@ -174,13 +228,85 @@ def _heat(mark: Heat) -> Any:
         y=rows,
         zmin=mark.low,
         zmax=mark.high,
-        colorscale="Cividis",
+        colorscale="RdBu_r" if mark.signed else "Cividis",
         texttemplate="%{z:.2f}" if mark.numbers else None,
-        xgap=1,
-        ygap=1,
+        xgap=int(len(columns) < CROWDED),
+        ygap=int(len(rows) < CROWDED),
         showscale=False,  # numbers, or the pointer, tell more than a scale of colours
         hovertemplate=f"%{{y}}, %{{x}}: %{{z:.3f}}<extra>{escape(mark.label)}</extra>",
     )
+
+
+def _boxes(mark: Boxes) -> Any:
+    return go.Box(
+        x=[escape(name) for name in mark.x],
+        lowerfence=list(mark.low),
+        q1=list(mark.quarter),
+        median=list(mark.median),
+        q3=list(mark.three_quarters),
+        upperfence=list(mark.high),
+        name=escape(mark.label),
+        marker_color=PALETTE[mark.colour % len(PALETTE)],
+        line_width=1,
+        showlegend=bool(mark.label),
+    )
+
+
+def _edges(mark: Edges) -> list[Any]:
+    """A trace per sign and width, weak ones first, and one for the nodes of each row.
+
+    A line has a point in its middle, where the pointer finds it.
+    """
+    places = mark.places(0), mark.places(1)
+    traces = []
+    strengths = mark.strengths()
+    for width in range(WIDTHS):
+        for sign, colour in zip((-1, 1), SIGNS, strict=True):
+            x: list[float | None] = []
+            y: list[float | None] = []
+            text: list[str] = []
+            for low, high, value, strength in zip(
+                mark.bottom, mark.top, mark.values, strengths, strict=True
+            ):
+                if min(WIDTHS - 1, int(strength * WIDTHS)) != width or (value > 0) != (sign > 0):
+                    continue
+                start, stop = places[0][low], places[1][high]
+                x += [start, (start + stop) / 2, stop, None]
+                y += [0, 0.5, 1, None]
+                text += [f"{mark.name(0, low)} → {mark.name(1, high)}: {value:.3g}"] * 4
+            traces.append(
+                go.Scatter(
+                    x=x,
+                    y=y,
+                    text=[escape(words) for words in text],
+                    hoverinfo="text",
+                    mode="lines",
+                    opacity=0.35 + 0.5 * width / WIDTHS,
+                    line={"color": colour, "width": 0.6 + 0.7 * width},
+                    name="positive" if sign > 0 else "negative",
+                    legendgroup=str(sign),
+                    showlegend=width == WIDTHS - 1,
+                )
+            )
+    for row in (0, 1):
+        degrees = mark.degrees(row)
+        most = max(1, *degrees)
+        traces.append(
+            go.Scatter(
+                x=list(places[row]),
+                y=[row] * len(degrees),
+                text=[f"{escape(mark.name(row, n))}: {d} lines" for n, d in enumerate(degrees)],
+                hoverinfo="text",
+                mode="markers",
+                marker={
+                    "symbol": "line-ns-open",
+                    "color": "#222222",
+                    "size": [4 + 22 * degree / most for degree in degrees],
+                },
+                showlegend=False,
+            )
+        )
+    return traces
 
 
 def _distinct(names: tuple[str, ...]) -> list[str]:

@@ -10,10 +10,25 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
-from regard.display.figure import PALETTE, Bars, Figure, Heat, Line, Panel, Points, Rule, Span
+from regard.display.figure import (
+    PALETTE,
+    SIGNS,
+    Bars,
+    Boxes,
+    Edges,
+    Figure,
+    Heat,
+    Line,
+    Panel,
+    Points,
+    Rule,
+    Span,
+)
 
 STYLE: Any = {
     "font.size": 8,
@@ -45,6 +60,8 @@ def save(figure: Figure, path: Path) -> Path:
 
 
 WIDEST = 14.0  # inches; panels that would go beyond begin a new row
+WIDE = 10.0  # a panel that has its row to itself
+MOST_NAMES = 64  # along one axis, without numbers in the cells; of more, some are left out
 
 
 def draw(figure: Figure) -> Canvas:
@@ -72,7 +89,8 @@ def _rows(panels: tuple[Panel, ...]) -> list[list[Panel]]:
     rows: list[list[Panel]] = [[]]
     for panel in panels:
         used = sum(_size(other)[0] for other in rows[-1])
-        if rows[-1] and used + _size(panel)[0] > WIDEST:
+        alone = panel.wide or any(other.wide for other in rows[-1])
+        if rows[-1] and (alone or used + _size(panel)[0] > WIDEST):
             rows.append([])
         rows[-1].append(panel)
     return rows
@@ -80,6 +98,13 @@ def _rows(panels: tuple[Panel, ...]) -> list[list[Panel]]:
 
 def _size(panel: Panel) -> tuple[float, float]:
     """Inches: a column's width, taller where a matrix has many rows."""
+    width, height = _own_size(panel)
+    if any(isinstance(mark, Edges) for mark in panel.marks):
+        height = 4.2
+    return (max(width, WIDE) if panel.wide else width), height
+
+
+def _own_size(panel: Panel) -> tuple[float, float]:
     heat = next((mark for mark in panel.marks if isinstance(mark, Heat)), None)
     if heat is None:
         bars = [mark for mark in panel.marks if isinstance(mark, Bars)]
@@ -112,6 +137,10 @@ def _panel(panel: Panel, ax: Axes) -> None:
                 _heat(mark, ax)
             case Points():
                 _points(mark, ax)
+            case Boxes():
+                _boxes(mark, ax)
+            case Edges():
+                _edges(mark, ax)
             case Rule():
                 _rule(mark, ax)
             case Span():
@@ -214,18 +243,22 @@ def _points(mark: Points, ax: Axes) -> None:
 
 def _heat(mark: Heat, ax: Axes) -> None:
     values = np.array(mark.values, dtype=float)
-    image = ax.imshow(values, cmap="cividis", vmin=mark.low, vmax=mark.high, aspect="auto")
+    colours = "RdBu_r" if mark.signed else "cividis"
+    image = ax.imshow(
+        values, cmap=colours, vmin=mark.low, vmax=mark.high, aspect="auto", interpolation="nearest"
+    )
     if not mark.numbers:
         ax.tick_params(labelsize=6)
+    columns, rows = (_kept(names, mark.numbers) for names in (mark.columns, mark.rows))
     slanted = max((len(name) for name in mark.columns), default=0) > 3
     ax.set_xticks(
-        range(len(mark.columns)),
-        mark.columns,
+        list(columns),
+        list(columns.values()),
         rotation=50 if slanted else 0,
         ha="right" if slanted else "center",
         rotation_mode="anchor" if slanted else "default",
     )
-    ax.set_yticks(range(len(mark.rows)), mark.rows)
+    ax.set_yticks(list(rows), list(rows.values()))
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     if mark.numbers:
@@ -244,6 +277,64 @@ def _heat(mark: Heat, ax: Axes) -> None:
     bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.02)
     bar.outline.set_visible(False)
     bar.set_label(mark.label)
+
+
+def _kept(names: tuple[str, ...], every: bool = False) -> dict[int, str]:
+    """The names that there is room for, by place: all, or one in 2, 4, 8, …"""
+    step = 1
+    while not every and len(names) > step * MOST_NAMES:
+        step *= 2
+    return dict(list(enumerate(names))[::step])
+
+
+def _boxes(mark: Boxes, ax: Axes) -> None:
+    colour = PALETTE[mark.colour % len(PALETTE)]
+    places = np.arange(len(mark.x))
+    quarter, upper = np.array(mark.quarter), np.array(mark.three_quarters)
+    ax.vlines(places, mark.low, mark.high, color=colour, lw=0.8)
+    for ends in (mark.low, mark.high):
+        ax.hlines(ends, places - 0.2, places + 0.2, color=colour, lw=0.8)
+    ax.bar(places, upper - quarter, 0.7, quarter, color=colour, label=mark.label or None)
+    ax.hlines(mark.median, places - 0.35, places + 0.35, color="white", lw=1.2)
+    kept = _kept(mark.x)
+    ax.set_xticks(list(kept), list(kept.values()), rotation=90, fontsize=6)
+    ax.set_xlim(-0.8, len(mark.x) - 0.2)
+
+
+def _edges(mark: Edges, ax: Axes) -> None:
+    """Strong lines over weak ones, weak ones thin and faint; ticks as long as nodes have lines."""
+    values, strength = np.array(mark.values), np.array(mark.strengths())
+    ends = [
+        np.array(mark.places(row))[np.array(nodes, dtype=int)]
+        for row, nodes in enumerate((mark.bottom, mark.top))
+    ]
+    lines = np.stack([np.stack([x, np.full(len(x), y)], axis=1) for y, x in enumerate(ends)], 1)
+    colours = np.array([to_rgba(colour) for colour in SIGNS])[(values > 0).astype(int)]
+    colours[:, 3] = 0.3 + 0.6 * strength
+    order = np.argsort(strength, kind="stable")
+    ax.add_collection(
+        LineCollection(
+            [lines[number] for number in order],
+            linewidths=(0.25 + 1.5 * strength)[order],
+            colors=colours[order],
+        )
+    )
+    most = max(1, *mark.degrees(0), *mark.degrees(1))
+    for row, outwards in ((0, -1), (1, 1)):
+        lengths = 0.015 + 0.13 * np.array(mark.degrees(row)) / most
+        start = np.full(mark.nodes[row], row + 0.01 * outwards)
+        ax.vlines(mark.places(row), start, start + outwards * lengths, color="#222222", lw=0.9)
+    for label, colour in zip(("negative", "positive"), SIGNS, strict=True):
+        ax.plot([], [], color=colour, label=label)
+    ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
+    ax.set(xlim=(0, 1), ylim=(-0.17, 1.17))
+    names = tuple(mark.name(0, node) for node in range(mark.nodes[0]))
+    kept = _kept(names[:: max(1, len(names) // 32)])
+    places = mark.places(0)[:: max(1, len(names) // 32)]
+    ax.set_xticks([places[place] for place in kept], list(kept.values()), fontsize=6)
+    ax.set_yticks((0, 1), mark.rows)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
 
 
 def _rule(mark: Rule, ax: Axes) -> None:

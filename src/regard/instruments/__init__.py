@@ -1,10 +1,13 @@
 """What we measure: one file per instrument, each from recordings to a result."""
 
 from regard.instruments.ablate import ablate, ablate_model
+from regard.instruments.activations import activations
 from regard.instruments.breakdown import Breakdown, breakdown
 from regard.instruments.clusters import clusters
+from regard.instruments.connectivity import connectivity
 from regard.instruments.decompose import decompose
 from regard.instruments.decomposition import Components, Decomposition, Sums
+from regard.instruments.gates import gates
 from regard.instruments.groups import groups
 from regard.instruments.inputs import inputs
 from regard.instruments.instrument import Result, instruments
@@ -12,11 +15,13 @@ from regard.instruments.lean import lean
 from regard.instruments.offset import offset
 from regard.instruments.orthogonality import orthogonality
 from regard.instruments.paths import paths
+from regard.instruments.polarity import polarity
 from regard.instruments.probe import probe
 from regard.instruments.readouts import readouts
 from regard.instruments.simplex import simplex
 from regard.instruments.strength import strength
 from regard.instruments.variance import variance
+from regard.instruments.weights import weights
 
 __all__ = [
     "Breakdown",
@@ -26,9 +31,12 @@ __all__ = [
     "Sums",
     "ablate",
     "ablate_model",
+    "activations",
     "breakdown",
     "clusters",
+    "connectivity",
     "decompose",
+    "gates",
     "groups",
     "inputs",
     "instruments",
@@ -36,9 +44,11 @@ __all__ = [
     "offset",
     "orthogonality",
     "paths",
+    "polarity",
     "probe",
     "readouts",
     "simplex",
     "strength",
     "variance",
+    "weights",
 ]

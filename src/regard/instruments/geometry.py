@@ -88,9 +88,14 @@ def ranked(values: Array) -> Array:
     return found
 
 
-def rank_correlation(a: Array, b: Array) -> float:
-    """Spearman's correlation; 0 where one side does not vary."""
-    x, y = ranked(np.asarray(a)), ranked(np.asarray(b))
+def correlation(a: Array, b: Array) -> float:
+    """Pearson's correlation; 0 where one side does not vary."""
+    x, y = np.asarray(a), np.asarray(b)
     if x.std() == 0 or y.std() == 0:
         return 0.0
     return float(np.corrcoef(x, y)[0, 1])
+
+
+def rank_correlation(a: Array, b: Array) -> float:
+    """Spearman's correlation; 0 where one side does not vary."""
+    return correlation(ranked(np.asarray(a)), ranked(np.asarray(b)))

@@ -9,7 +9,6 @@ import numpy as np
 from regard.errors import RegardError
 from regard.recordings.storage import Array
 
-
 # What an additive scorer does to the sum of a query and a key, before its vector weighs it.
 BENDS: dict[str, Callable[[Array], Array]] = {
     "additive": np.tanh,

@@ -1,0 +1,209 @@
+"""`connectivity`: the strongest weights of one block as a graph (baan2019, section 3.2, Fig. 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from regard.display import Edges, Figure, Line, Panel, Points, Table
+from regard.errors import RegardError
+from regard.instruments.bipartite import (
+    busiest,
+    by_chance,
+    gini,
+    modularity,
+    modules,
+    polarities,
+    strongest,
+)
+from regard.instruments.blocks import Blocks, Holders, held
+from regard.instruments.geometry import mean_there
+from regard.instruments.instrument import Measured, Result, instruments, numbers
+from regard.recordings.storage import Array
+
+Order = Literal["own", "degree", "modules"]
+ENDS = {
+    "in": 1,
+    "out": 0,
+}  # of a next unit, all that comes in; of a previous unit, all that goes out
+MEANINGS = {
+    "edges": "edges kept",
+    "threshold": "smallest |w| kept",
+    "positive": "share of the edges that are positive",
+    "gini in": "Gini of the edges per next unit",
+    "gini out": "Gini of the edges per previous unit",
+    "held in": "share of the edges at the busiest 5 % of next units",
+    "held out": "share of the edges at the busiest 5 % of previous units",
+    "polarity in": "mean |Σw / Σ|w|| of the busiest next units, edges kept",
+    "polarity out": "mean |Σw / Σ|w|| of the busiest previous units, edges kept",
+    "polarity in, all weights": "mean |Σw / Σ|w|| of all next units, all weights",
+    "polarity out, all weights": "mean |Σw / Σ|w|| of all previous units, all weights",
+    "modularity": "Barber's modularity",
+    "modularity by chance": "the same of random graphs with these degrees",
+    "modules": "modules with edges",
+}
+
+
+@dataclass(frozen=True)
+class Graph(Measured):
+    """One block, and which of its weights are edges."""
+
+    block: str
+    weights: Array  # (next, previous)
+    kept: Array  # the same shape, True where there is an edge
+    names: tuple[str, ...]  # of the next units
+
+    def degrees(self, end: str) -> Array:
+        """Edges per unit: `in` of the next units, `out` of the previous ones. (unit,)"""
+        found: Array = self.kept.sum(axis=ENDS[end])
+        return found
+
+    def polarity(self, end: str, everything: bool = False) -> Array:
+        """Σ w / Σ |w| per unit over its edges, or over all its weights. (unit,), NaN: no edge"""
+        return polarities(self.weights if everything else self.weights * self.kept, ENDS[end])
+
+    @cached_property
+    def modules(self) -> tuple[Array, Array]:
+        """The module of each next and of each previous unit."""
+        return modules(self.kept)
+
+    def values(self) -> dict[str, float]:
+        """What `MEANINGS` says."""
+        sizes = np.abs(self.weights[self.kept])
+        count = int(self.kept.sum())
+        found = {
+            "edges": float(count),
+            "threshold": float(sizes.min()) if count else 0.0,
+            "positive": float((self.weights[self.kept] > 0).mean()) if count else 0.0,
+        }
+        for end in ENDS:
+            degrees, busy = self.degrees(end), busiest(self.degrees(end))
+            polar = np.abs(self.polarity(end)[busy])
+            found[f"gini {end}"] = gini(degrees)
+            found[f"held {end}"] = float(degrees[busy].sum() / max(count, 1))
+            found[f"polarity {end}"] = _mean(polar)
+            found[f"polarity {end}, all weights"] = _mean(np.abs(self.polarity(end, True)))
+        rows, columns = self.modules
+        found["modularity"] = modularity(self.kept, rows, columns)
+        found["modularity by chance"] = by_chance(self.kept)
+        found["modules"] = float(len(np.unique(rows[self.degrees("in") > 0])))
+        return {name: found[name] for name in MEANINGS}
+
+    def order(self, how: Order) -> tuple[Array, Array]:
+        """The previous and the next units from left to right."""
+        found = []
+        for end, own in (("out", self.modules[1]), ("in", self.modules[0])):
+            degrees = self.degrees(end)
+            keys = {
+                "own": (np.arange(len(own)),),
+                "degree": (-degrees,),
+                "modules": (-degrees, own),
+            }
+            found.append(np.lexsort(keys[how]))
+        return found[0], found[1]
+
+
+@dataclass(frozen=True)
+class ConnectivityResult(Result[Graph]):
+    """Graphs of each seed; the figure shows the first's."""
+
+    order: Order = "own"
+    name = "connectivity"
+
+    def table(self) -> Table:
+        """A row per number."""
+        rows = tuple((MEANINGS[name], value) for name, value in self.estimates().items())
+        seed = self.first
+        size = " × ".join(map(str, seed.weights.shape))
+        title = f"Graph of {seed.block} ({size}), {self.n} seed{'s' * (self.n > 1)}"
+        return Table(title, ("what", "measured"), rows)
+
+    def figure(self) -> Figure:
+        """The graph, degrees from the busiest down, and polarity against degree."""
+        seed = self.first
+        found = self.estimates()
+        return Figure(
+            "connectivity",
+            f"{seed.block}: the {int(seed.kept.sum())} strongest of {seed.weights.size} weights,"
+            " from the previous units (bottom) to the next (top); red positive, blue negative."
+            f" Modularity {found['modularity']}, by chance"
+            f" {found['modularity by chance']}. {self.n} seeds; the first's graph is shown.",
+            (self._graph(), self._degrees(), self._polarity()),
+        )
+
+    def _graph(self) -> Panel:
+        seed = self.first
+        previous, following = seed.order(self.order)
+        shown = seed.weights[np.ix_(following, previous)] * seed.kept[np.ix_(following, previous)]
+        top, bottom = np.nonzero(shown)
+        edges = Edges(
+            tuple(map(int, bottom)),
+            tuple(map(int, top)),
+            tuple(round(float(value), 5) for value in shown[top, bottom]),
+            (len(previous), len(following)),
+            ("previous", "next"),
+            (tuple(map(str, previous)), tuple(seed.names[unit] for unit in following)),
+        )
+        x = {"own": "", "degree": ", busiest first", "modules": ", by module"}[self.order]
+        return Panel(seed.block, f"unit of the previous layer{x}", "layer", (edges,), wide=True)
+
+    def _degrees(self) -> Panel:
+        lines = []
+        for colour, (end, label) in enumerate((("in", "next"), ("out", "previous"))):
+            mean = mean_there([np.sort(seed.degrees(end))[::-1] for seed in self.seeds])
+            ranks = numbers(range(1, len(mean) + 1))
+            lines.append(Line(f"{label} units", ranks, numbers(mean), colour=colour))
+        return Panel("Edges per unit, sorted", "rank of the unit", "edges", tuple(lines))
+
+    def _polarity(self) -> Panel:
+        points = []
+        for colour, (end, label) in enumerate((("in", "next"), ("out", "previous"))):
+            polarity, degrees = self.first.polarity(end), self.first.degrees(end)
+            there = np.isfinite(polarity)
+            x, y = numbers(degrees[there]), numbers(polarity[there])
+            points.append(Points(f"{label} units", x, y, colour, faint=True))
+        return Panel("Polarity of busy units", "edges", "Σw / Σ|w|", tuple(points), (-1.1, 1.1))
+
+    def to_json(self) -> dict[str, Any]:
+        """The estimates, and which block."""
+        return {**super().to_json(), "block": self.first.block}
+
+
+@instruments.register("connectivity")
+def connectivity(
+    runs: Holders,
+    block: str | None = None,
+    threshold: float | None = None,
+    top: float = 0.01,
+    order: Order = "own",
+    checkpoint: str | int | None = None,
+) -> ConnectivityResult:
+    """The graph of a block's strongest weights: hubs, polarity, modularity.
+
+    Edges are the weights with |w| > `threshold`, or the strongest `top` share. The default block
+    is the encoder's W_hh of the update gate (of an LSTM, the input gate). `order` is how units
+    stand in the figure. Instead of runs, modules of PyTorch or mappings from names to matrices
+    will do.
+    """
+    if not 0 < top <= 1:
+        raise RegardError(f"top={top:g} does not fit: it is a share, more than 0 and at most 1.")
+    if threshold is not None and threshold < 0:
+        raise RegardError(f"threshold={threshold:g} does not fit: it is 0 or more.")
+    found = [_measure(blocks, block, threshold, top) for blocks in held(runs, checkpoint)]
+    return ConnectivityResult(tuple(found), order)
+
+
+def _measure(blocks: Blocks, block: str | None, threshold: float | None, top: float) -> Graph:
+    gates = ("encoder.0.W_hh.update", "encoder.0.W_hh.input", "encoder.0.W_hh")
+    name = block or blocks.first(*gates, "encoder.0.W_ih.update")
+    array = blocks[name]
+    return Graph(name, array, strongest(array, threshold, top), blocks.rows(name))
+
+
+def _mean(values: Array) -> float:
+    """The mean of what is a number; 0 where nothing is."""
+    there = values[np.isfinite(values)]
+    return float(there.mean()) if len(there) else 0.0
