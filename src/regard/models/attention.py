@@ -14,7 +14,6 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from regard.models.linear import Linear
 from regard.registry import Registry
 
 Merge = Literal["sum", "mean", "concatenate"]
@@ -232,7 +231,7 @@ class Additive(Attention):
 
     def __init__(self, hidden: int, heads: int = 1, size: int | None = None, merge: Merge = "sum"):
         super().__init__(hidden, heads, size, merge)
-        self.query: nn.Linear = Linear(hidden, heads * self.size)
+        self.query = nn.Linear(hidden, heads * self.size)
         self.key = nn.Linear(hidden, heads * self.size, bias=False)
         self.v = nn.Parameter(torch.randn(heads, self.size) * self.size**-0.5)
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from regard.models.linear import gathered, linear
+from regard.models.by_hand import GRUStep, LSTMStep, Sequence, StepMathematics
 from regard.models.recurrences import (
     GatedMathematics,
     Layout,
@@ -78,6 +78,7 @@ class Cell(nn.Module, ABC):
     biases: ClassVar[tuple[str, ...]] = ("bias_ih",)
     gate_names: ClassVar[tuple[str, ...]] = ()
     state_names: ClassVar[tuple[str, ...]] = ("h",)
+    by_hand: ClassVar[StepMathematics | None] = None  # one step with its gradient, see by_hand.py
     bias_ih: nn.Parameter
 
     def __init__(self, inputs: int, hidden: int):
@@ -97,6 +98,11 @@ class Cell(nn.Module, ABC):
             else:
                 nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
 
+    def outweighs(self, batch: int) -> bool:
+        """Whether a batch is so small against the weights that passes by hand are faster."""
+        on = torch.is_grad_enabled() and self.weight_hh.device.type == "cpu"
+        return on and self.hidden > OUTWEIGHS * batch
+
     def initial(self, batch: int) -> State:
         """The state before the first step: zeros."""
         zeros = self.weight_hh.new_zeros(batch, self.hidden)
@@ -108,7 +114,7 @@ class Cell(nn.Module, ABC):
 
     def project(self, x: Tensor) -> Tensor:
         """What the input adds to each block, biases included. (…, inputs) -> (…, blocks·hidden)"""
-        return linear(x, self.weight_ih, self.bias_ih)
+        return nn.functional.linear(x, self.weight_ih, self.bias_ih)
 
     @abstractmethod
     def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
@@ -193,7 +199,7 @@ def recur(
     return states, tuple(final)
 
 
-# Hidden units per row of a batch from which on gathered steps are faster than a kernel.
+# Hidden units per row of a batch from which on passes by hand are faster.
 OUTWEIGHS = 16
 
 # How the kernels of torch take a layer: biases, one layer, no dropout, training, one direction,
@@ -209,7 +215,7 @@ class Tanh(TorchCell):
 
     def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
         """One step of the equation above."""
-        recurrent = linear(state[0], self.weight_hh, self.bias_hh)
+        recurrent = nn.functional.linear(state[0], self.weight_hh, self.bias_hh)
         return (torch.tanh(projected + recurrent),), {}
 
     def forward(
@@ -227,13 +233,14 @@ class LSTM(TorchCell):
     """i, f, o = σ(W x + U h + b), g = tanh(…); c' = f∘c + i∘g; h' = o∘tanh(c')."""
 
     blocks = 4
+    by_hand = LSTMStep()
     gate_names = ("input", "forget", "output")
     state_names = ("h", "c")
 
     def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
         """One step of the equations above."""
         h, c = state
-        blocks = projected + linear(h, self.weight_hh)
+        blocks = projected + nn.functional.linear(h, self.weight_hh)
         i, f, g, o = blocks.chunk(4, dim=1)
         i, f, o = torch.sigmoid(i), torch.sigmoid(f), torch.sigmoid(o)
         c = f * c + i * torch.tanh(g)
@@ -241,7 +248,7 @@ class LSTM(TorchCell):
 
     def project(self, x: Tensor) -> Tensor:
         """Both biases at once: only their sum matters."""
-        return linear(x, self.weight_ih) + (self.bias_ih + self.bias_hh)
+        return nn.functional.linear(x, self.weight_ih, self.bias_ih + self.bias_hh)
 
     def forward(
         self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
@@ -292,12 +299,13 @@ class TorchGRU(TorchCell):
     """GRU as in `torch.nn`: n = tanh(W x + b + r∘(U h + b')); h' = (1−z)∘n + z∘h: z keeps."""
 
     blocks = 3
+    by_hand = GRUStep()
     gate_names = ("reset", "update")
 
     def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
         """One step of the equations above."""
         h = state[0]
-        recurrent = linear(h, self.weight_hh, self.bias_hh)
+        recurrent = nn.functional.linear(h, self.weight_hh, self.bias_hh)
         xr, xz, xn = projected.chunk(3, dim=1)
         hr, hz, hn = recurrent.chunk(3, dim=1)
         r, z = torch.sigmoid(xr + hr), torch.sigmoid(xz + hz)
@@ -307,14 +315,14 @@ class TorchGRU(TorchCell):
     def forward(
         self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
     ) -> tuple[Tensor, State]:
-        """On `torch.nn.GRU`'s kernel, or step by step where the weights outweigh the batch.
+        """On `torch.nn.GRU`'s kernel, or by hand where the weights outweigh the batch.
 
-        The kernel multiplies the weights' gradient out at every step; see `linear.py`.
+        The kernel multiplies the weights' gradient out at every step; see `by_hand.py`.
         """
-        if torch.is_grad_enabled() and self.hidden > OUTWEIGHS * x.shape[0]:
-            with gathered():
-                states, final, _ = self.unroll(x, lengths, state)
-            return states, final
+        if lengths is None and self.by_hand is not None and self.outweighs(x.shape[0]):
+            first, rows = self.started(x, state), self.project(vectors(x))
+            found: Any = Sequence.apply(self.by_hand, rows, self.weight_hh, self.bias_hh, *first)  # type: ignore[no-untyped-call]
+            return found[0], tuple(found[1:])
         states, _ = torch.gru(vectors(x), self.started(x, state)[0][None], self.weights, *KERNEL)
         return cut(states, lengths), (last(states, lengths),)
 
@@ -331,9 +339,9 @@ class ResetFirstGRU(Cell):
         h = state[0]
         hidden = self.hidden
         xr, xz, xn = projected.chunk(3, dim=1)
-        hr, hz = linear(h, self.weight_hh[: 2 * hidden]).chunk(2, dim=1)
+        hr, hz = nn.functional.linear(h, self.weight_hh[: 2 * hidden]).chunk(2, dim=1)
         r, z = torch.sigmoid(xr + hr), torch.sigmoid(xz + hz)
-        n = torch.tanh(xn + linear(r * h, self.weight_hh[2 * hidden :]))
+        n = torch.tanh(xn + nn.functional.linear(r * h, self.weight_hh[2 * hidden :]))
         keep = z if self.update_keeps else 1 - z
         return (keep * h + (1 - keep) * n,), {"reset": r, "update": z}
 
@@ -368,7 +376,7 @@ class UGRNN(Cell):
     def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
         """One step of the equations above."""
         h = state[0]
-        u, c = (projected + linear(h, self.weight_hh)).chunk(2, dim=1)
+        u, c = (projected + nn.functional.linear(h, self.weight_hh)).chunk(2, dim=1)
         u, c = torch.sigmoid(u), torch.tanh(c)
         return (u * h + (1 - u) * c,), {"update": u}
 

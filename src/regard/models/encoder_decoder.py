@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from pydantic import Field, field_validator, model_validator
@@ -10,12 +10,12 @@ from torch import Tensor, nn
 
 from regard.config import Config
 from regard.errors import unknown
-from regard.models.attention import Attention, Merge, Site, attentions, joined
-from regard.models.cells import Inputs, State, cells, vectors
+from regard.models.attention import AdditiveReLU, Attention, Merge, Site, attentions, joined
+from regard.models.by_hand import Walk
+from regard.models.cells import Inputs, State, TorchCell, cells, vectors
 from regard.models.encoder import Encoder, FeedForward, Gates, run
-from regard.models.focus import Focus, focuses
+from regard.models.focus import Focus, FullFocus, focuses
 from regard.models.inputs import Embedding, OneHot
-from regard.models.linear import Linear, gathered
 from regard.models.outputs import Memory, Output, OutputLayer, Seq2Seq
 from regard.models.positions import Sinusoidal
 from regard.registry import Registry
@@ -161,7 +161,7 @@ class EncoderDecoder(Seq2Seq):
             self.attention = attentions[config.attention](
                 hidden, config.heads, config.attention_size, config.merge
             )
-        self.readout = Linear(self._features, target_words, bias=config.readout_bias)
+        self.readout = nn.Linear(self._features, target_words, bias=config.readout_bias)
         if config.uniform is not None:
             for parameter in self.parameters():
                 nn.init.uniform_(parameter, -config.uniform, config.uniform)
@@ -326,15 +326,16 @@ class EncoderDecoder(Seq2Seq):
         The way of attention before the step: what is attended to at one step is in the next
         one's query.
         """
+        if gates is None and self._fits(memory):
+            return self._walk_by_hand(memory, inputs, forced)
         state, words = memory.initial, inputs[:, 0]
         outputs: list[tuple[Tensor, Tensor, Site]] = []
         every: list[Gates] = []
-        with gathered():
-            for t, teacher in enumerate(forced.tolist()):
-                if t:
-                    words = inputs[:, t] if teacher else outputs[-1][0].argmax(dim=1)
-                state, logits, h, sites = self._advance(memory, words, state, every)
-                outputs.append((logits, h, sites["attention"]))
+        for t, teacher in enumerate(forced.tolist()):
+            if t:
+                words = inputs[:, t] if teacher else outputs[-1][0].argmax(dim=1)
+            state, logits, h, sites = self._advance(memory, words, state, every)
+            outputs.append((logits, h, sites["attention"]))
         if gates is not None:
             for name in every[0]:
                 gates[name] = torch.stack([step[name] for step in every], dim=1)
@@ -342,6 +343,40 @@ class EncoderDecoder(Seq2Seq):
         states = torch.stack([h for _, h, _ in outputs], dim=1)
         site = joined([site for _, _, site in outputs])
         return Output(logits, memory.states, states, {"attention": site}, gates or {})
+
+    def _fits(self, memory: Memory) -> bool:
+        """Whether the walk can be taken by hand, and is faster so (see `by_hand.py`)."""
+        config = self.config
+        return (
+            isinstance(self.focus, FullFocus)
+            and type(self.attention) is AdditiveReLU
+            and config.layers == config.heads == 1
+            and config.readout_bias
+            and not (self.reads[1] or self._counts(memory))
+            and cells[config.cell].by_hand is not None
+            and self.decoder[0].outweighs(len(memory.states))  # type: ignore[index, operator]
+        )
+
+    def _walk_by_hand(self, memory: Memory, inputs: Tensor, forced: Tensor) -> Output:
+        attention, focus, cell = self.attention, self.focus, self.decoder[0]  # type: ignore[index]
+        assert isinstance(attention, AdditiveReLU) and isinstance(focus, FullFocus)
+        assert isinstance(cell, TorchCell)
+        keys = memory.prepared[0][:, 0]
+        weights = (
+            self.target_embedding.table,
+            attention.query.weight, attention.query.bias, attention.v[0], attention.bias,
+            focus.weigh.weight, focus.weigh.bias,
+            cell.weight_ih, cell.bias_ih, cell.weight_hh, cell.bias_hh,
+            self.readout.weight, self.readout.bias,
+        )  # fmt: skip
+        found: Any = Walk.apply(  # type: ignore[no-untyped-call]
+            cell.by_hand, forced.tolist(), inputs, memory.mask, memory.states, keys,
+            *weights, *memory.initial,
+        )  # fmt: skip
+        logits, states, queries, scores, mixed = found
+        queries, keys, scores, mixed = (x[:, None] for x in (queries, keys, scores, mixed))
+        site = Site(queries, keys, scores, mixed, attention.scorer, attention.vector, lag=1)
+        return Output(logits, memory.states, states, {"attention": site})
 
     def decode_mixed(
         self, memory: Memory, inputs: Tensor, forced: Tensor, lengths: Tensor | None = None

@@ -7,8 +7,6 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from regard.models.linear import Linear
-
 
 class Focus(nn.Module, ABC):
     """From a context and a word's vector to the input of the recurrent step."""
@@ -41,7 +39,7 @@ class FullFocus(Focus):
     def __init__(self, context: int, word: int):
         super().__init__()
         self.size = context
-        self.weigh = Linear(context + word, context)
+        self.weigh = nn.Linear(context + word, context)
 
     def forward(self, context: Tensor, word: Tensor) -> Tensor:
         """See the class."""

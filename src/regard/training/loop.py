@@ -22,6 +22,7 @@ from regard.training.config import TrainingConfig
 from regard.training.evaluation import evaluate, evaluating
 from regard.training.forcing import forced_steps, forward
 from regard.training.losses import crossing, guidance, l2_gradient, likelihood
+from regard.training.memory import keep_freed_memory
 from regard.training.professor import (
     LEARNS_BELOW,
     TEACHES_ABOVE,
@@ -39,6 +40,7 @@ def one_thread() -> Iterator[None]:
     What is in memory by now is also hidden from Python's garbage collector for the time: it
     would walk over all of it again and again, which takes a twentieth of a small run.
     """
+    keep_freed_memory()
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     gc.freeze()
