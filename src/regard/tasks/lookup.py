@@ -9,7 +9,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from regard.errors import RegardError
-from regard.tasks.aligned_rows import STOP, Row, batch_of, places, read
+from regard.tasks.aligned_rows import STOP, Row, batch_of, paths_in, read
 from regard.tasks.corpus import CorpusTask
 from regard.tasks.lookup_rules import Sizes, Tables
 from regard.tasks.task import TaskConfig, tasks
@@ -73,7 +73,7 @@ class Lookup(CorpusTask):
         assert isinstance(config, cls.Config)
         if config.data is None:
             return ()
-        return tuple(places(Path(config.data), [*FILES.values(), ALL]).values())
+        return tuple(paths_in(Path(config.data), [*FILES.values(), ALL]).values())
 
 
 def in_order(words: set[str]) -> list[str]:
@@ -105,14 +105,14 @@ def published(config: Lookup.Config) -> dict[str, list[Row]]:
     ]
     if faults:
         raise RegardError(*faults)
-    given = places(folder, [ALL])[ALL]
-    found = read(folder, [*FILES.values(), *([ALL] if given.is_file() else [])], ends=False)
+    found = read(folder, list(FILES.values()), optional=[ALL], ends=False)
     rows = {name: found[file] for name, file in FILES.items()}
     test = list(chain.from_iterable(rows[name] for name in TESTS))
     every = [*rows["train"], *rows["validation"], *test]
-    if ALL in found and (differing := set(found[ALL]) ^ set(every)):
+    differing = set(found.get(ALL, every)) ^ set(every)
+    if differing:
         raise RegardError(
-            f"{given} should hold the rows of {', '.join(list(FILES.values())[: -len(LONGER)])},"
-            f" and differs from them in {len(differing)} rows. Fetch the files again, or remove it."
+            f"{paths_in(folder, [ALL])[ALL]} differs in {len(differing)} rows from what training,"
+            " validation and test hold together. Fetch the files again, or remove it."
         )
     return {**rows, "test": test, ALL: found.get(ALL, every)}
