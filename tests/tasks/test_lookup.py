@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from regard.errors import RegardError
-from regard.recordings.record import samples
+from regard.recordings.record import record, samples
 from regard.runs.config import assemble
 from regard.tasks import SPECIAL, Batch
 from regard.tasks.lookup import FILES, Lookup
@@ -257,3 +257,12 @@ def test_published_files_have_the_same_sizes_and_rules(real: Callable[[str], Pat
     test_every_row_is_right(task)
     test_splits_keep_their_rules(task)
     test_attention_is_diagonal_and_never_at_the_end(task)
+
+
+def test_pairs_to_record_have_no_end_either() -> None:
+    config = assemble("lookup", "ao", 0, {"hidden": 8, "updates": 0})
+    task = config.make_task()
+    pairs = [(("010", "t1"), ("010", "101"))]
+    recording = record(config.make_model(task), task=task, pairs=pairs)
+    assert recording.storage.shape("encoder.words") == (1, 3)
+    assert recording.storage.shape("decoder.words") == (1, 2)

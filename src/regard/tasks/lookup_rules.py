@@ -150,9 +150,9 @@ class Tables:
     def _longer(self) -> dict[str, list[Row]]:
         """Three tables, each composition with half of the inputs, drawn for it.
 
-        seen: trained tables only. incremental: any two tables and then a trained one; so it shares
-        compositions with seen. new: held-out tables only. A sample of the first two is taken, in
-        the published proportion; of the third all.
+        seen: trained tables only, whether or not training has their pairs. incremental: any two
+        tables and then a trained one, so it shares compositions with seen. new: held-out tables
+        only. All of new is taken; of the others a sample, in the published proportion.
         """
         seen = list(product(self.trained, repeat=3))
         incremental = list(product(self.names, self.names, self.trained))
