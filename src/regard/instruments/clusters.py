@@ -12,7 +12,6 @@ from regard.instruments.decomposition import Decomposition
 from regard.instruments.geometry import Axes
 from regard.instruments.instrument import Measured, Result, Sources, each, instruments, numbers
 from regard.recordings.storage import Array
-from regard.tasks.vocabulary import SPECIAL
 
 SHOWN = 150  # points per group in the figure
 
@@ -144,7 +143,8 @@ def _measure(source: Decomposition, word: str, least: int, limit: int) -> Groups
 
 def _restless(source: Decomposition, least: int) -> str:
     """The word whose states vary most beyond time and word."""
-    encoder, words = source.encoder, source.recording.words("encoder")
+    encoder, vocabulary = source.encoder, source.recording.vocabulary("encoder")
+    words = vocabulary.words
     squares = np.zeros(len(words))
     names = ["encoder.states", "encoder.words", "encoder.mask"]
     for chunk in source.recording.chunks(names, source.rows):
@@ -154,7 +154,7 @@ def _restless(source: Decomposition, least: int) -> str:
         squares += np.bincount(chunk["encoder.words"][mask], size, len(words))
     counts = encoder.counts.sum(axis=1)
     mean = squares / np.maximum(counts, 1)
-    mean[[word in SPECIAL for word in words] | (counts < least)] = -1
+    mean[[word in vocabulary.special for word in words] | (counts < least)] = -1
     if mean.max() < 0:
         raise RegardError(f"No word was seen {least} times. Record more samples.")
     return words[int(mean.argmax())]

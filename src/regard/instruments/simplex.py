@@ -12,7 +12,6 @@ from regard.instruments.decomposition import Decomposition
 from regard.instruments.geometry import cosines
 from regard.instruments.instrument import Measured, Result, Sources, each, instruments, numbers
 from regard.recordings.storage import Array
-from regard.tasks.vocabulary import SPECIAL
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,9 @@ def _measure(source: Decomposition, wanted: str) -> Corners:
         totals = source.encoder.counts.sum(axis=1)
         order = np.argsort(-totals, kind="stable")
         chosen = sorted(
-            [int(n) for n in order if totals[n] and vocabulary.words[n] not in SPECIAL][:30]
+            [int(n) for n in order if totals[n] and vocabulary.words[n] not in vocabulary.special][
+                :30
+            ]
         )
     if len(chosen) < 3:
         raise RegardError(f"A simplex needs three words or more; there are {len(chosen)}.")

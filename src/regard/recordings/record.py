@@ -16,7 +16,7 @@ from regard.recordings.module import Call, record_module
 from regard.recordings.native import Batches, Inputs, record_model
 from regard.recordings.recording import Recording
 from regard.runs import Run
-from regard.tasks import Batch, CorpusTask, Task, Vocabulary, collate
+from regard.tasks import EOS, Batch, CorpusTask, Task, Vocabulary, collate
 
 PIECE = 250  # samples that go through the model at once
 
@@ -69,7 +69,10 @@ def record(
             "adapter": "model", "model": type(what).__name__, **(adapter.pop("origin", None) or {}),
         }  # fmt: skip
         _no_more(adapter, "a model")
-        source = _given(vocabularies, pairs, batches) or samples(_needed(task), n, seed, split)
+        ends = task is None or task.ends
+        source = _given(vocabularies, pairs, batches, ends) or samples(
+            _needed(task), n, seed, split
+        )
         return record_model(what, source, vocabularies, origin, inputs, gates, path, watch)
     if isinstance(what, Mapping):
         return record_arrays(what, out=path, **adapter)
@@ -112,6 +115,7 @@ def _given(
     vocabularies: tuple[Vocabulary, Vocabulary],
     pairs: Sequence[tuple[Sequence[str], Sequence[str]]] | None,
     batches: Iterable[Batch] | None,
+    ends: bool,
 ) -> Batches | None:
     if batches is not None:
         kept = list(batches)
@@ -120,8 +124,8 @@ def _given(
         return None
     source, target = vocabularies
     whole = collate(
-        [source.encode([*words, source.words[2]]) for words, _ in pairs],
-        [target.encode([*words, target.words[2]]) for _, words in pairs],
+        [[*source.encode(words), EOS] for words, _ in pairs],
+        [[*target.encode(words), *([EOS] if ends else [])] for _, words in pairs],
     )
     return lambda: whole.pieces(PIECE)
 

@@ -40,7 +40,7 @@ def batch_of(rows: Sequence[Row], source: Vocabulary, target: Vocabulary, ends: 
     )
 
 
-def places(folder: Path, names: Iterable[str]) -> dict[str, Path]:
+def paths_in(folder: Path, names: Iterable[str]) -> dict[str, Path]:
     """Where the file of each name is, plain or gzipped; the plain one where there is neither."""
     found = {}
     for name in names:
@@ -49,22 +49,25 @@ def places(folder: Path, names: Iterable[str]) -> dict[str, Path]:
     return found
 
 
-def read(folder: Path, names: Sequence[str], ends: bool) -> dict[str, list[Row]]:
-    """The rows of each named file in a folder; every file must be there.
+def read(
+    folder: Path, names: Sequence[str], optional: Sequence[str], ends: bool
+) -> dict[str, list[Row]]:
+    """The rows of each named file in a folder, and of those optional ones that are there.
 
-    With `ends`, the last attention target of a row is that of an end token.
+    With `ends`, the last attention target of a row is that of an end token. Row `n` of a file is
+    its line `n + 1`.
     """
     if not folder.is_dir():
         raise RegardError(f"There is no folder {folder}. Check task.data.")
-    paths = places(folder, names)
-    missing = [name for name, path in paths.items() if not path.is_file()]
+    paths = paths_in(folder, [*names, *optional])
+    missing = [name for name in names if not paths[name].is_file()]
     if missing:
         raise RegardError(
             f"{folder} has no {', '.join(f'{name}.tsv' for name in missing)}. The folder should"
             f" hold {', '.join(f'{name}.tsv' for name in names)}, each plain or as .tsv.gz."
         )
     faults = Faults(MEND)
-    rows = {name: _rows(path, ends, faults) for name, path in paths.items()}
+    rows = {name: _rows(path, ends, faults) for name, path in paths.items() if path.is_file()}
     faults.stop()
     return rows
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from regard.errors import RegardError
-from regard.tasks.aligned_rows import STOP, Row, batch_of, places, read
+from regard.tasks.aligned_rows import STOP, Row, batch_of, paths_in, read
 from regard.tasks.corpus import CorpusTask
 from regard.tasks.lookup_rules import Sizes, Tables
 from regard.tasks.task import TaskConfig, tasks
@@ -26,9 +26,10 @@ FILES = {
     "longer_seen": "longer_compositions_seen",
     "longer_incremental": "longer_compositions_incremental",
     "longer_new": "longer_compositions_new",
-    "all": "all",
 }
+ALL = "all"  # a split, and a file that need not be there
 TESTS = ("HI", "HC", "HT", "NC")
+LONGER = ("longer_seen", "longer_incremental", "longer_new")
 
 
 @tasks.register("lookup")
@@ -50,21 +51,16 @@ class Lookup(CorpusTask):
 
     config: Config
     ends: ClassVar[bool] = False
-    looked_at: ClassVar[str] = "all"
-    splits: ClassVar[tuple[str, ...]] = (
-        "validation",
-        "test",
-        *[n for n in FILES if n != "train" and n != "validation"],
-    )
+    looked_at: ClassVar[str] = ALL
+    splits: ClassVar[tuple[str, ...]] = ("validation", "test", *TESTS, *LONGER, ALL)
 
     def __init__(self, config: Config):
         super().__init__(config)
         rows = made(config) if config.data is None else published(config)
-        words = {word for row in rows["all"] for word in row.source}
-        strings = {word for row in rows["all"] for word in row.target}
-        self.source_vocabulary = Vocabulary.of(
-            [*in_order(strings), *in_order(words - strings)], end=STOP
-        )
+        every = list(chain.from_iterable(rows.values()))
+        strings = {word for row in every for word in row.target}
+        names = {word for row in every for word in row.source} - strings
+        self.source_vocabulary = Vocabulary.of([*in_order(strings), *in_order(names)], end=STOP)
         self.target_vocabulary = Vocabulary.of(in_order(strings))
         self.rows = {
             name: batch_of(part, self.source_vocabulary, self.target_vocabulary, self.ends)
@@ -77,7 +73,7 @@ class Lookup(CorpusTask):
         assert isinstance(config, cls.Config)
         if config.data is None:
             return ()
-        return tuple(places(Path(config.data), FILES.values()).values())
+        return tuple(paths_in(Path(config.data), [*FILES.values(), ALL]).values())
 
 
 def in_order(words: set[str]) -> list[str]:
@@ -101,17 +97,22 @@ def made(config: Lookup.Config) -> dict[str, list[Row]]:
 def published(config: Lookup.Config) -> dict[str, list[Row]]:
     """The rows of every set, read from the folder; sizes that would be ignored are refused."""
     assert config.data is not None
-    default = Sizes()
-    ignored = [
-        key for key in Sizes.model_fields if key not in TaskConfig.model_fields or key == "held_out"
-    ]
+    default, folder = Lookup.Config(), Path(config.data)
     faults = [
         f"task.{key}={getattr(config, key)} has no effect on the files in task.data. Leave it out."
-        for key in ignored
+        for key in Sizes.__annotations__
         if getattr(config, key) != getattr(default, key)
     ]
     if faults:
         raise RegardError(*faults)
-    found = read(Path(config.data), list(FILES.values()), ends=False)
+    found = read(folder, list(FILES.values()), optional=[ALL], ends=False)
     rows = {name: found[file] for name, file in FILES.items()}
-    return {**rows, "test": list(chain.from_iterable(rows[name] for name in TESTS))}
+    test = list(chain.from_iterable(rows[name] for name in TESTS))
+    every = [*rows["train"], *rows["validation"], *test]
+    differing = set(found.get(ALL, every)) ^ set(every)
+    if differing:
+        raise RegardError(
+            f"{paths_in(folder, [ALL])[ALL]} differs in {len(differing)} rows from what training,"
+            " validation and test hold together. Fetch the files again, or remove it."
+        )
+    return {**rows, "test": test, ALL: found.get(ALL, every)}

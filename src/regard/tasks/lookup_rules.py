@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, product
+from typing import TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -14,6 +15,7 @@ from regard.tasks.task import TaskConfig
 Names = tuple[str, ...]
 
 Composition = tuple[str, ...]
+T = TypeVar("T")
 
 # The published longer sets are samples, not all that their rule allows: 136 of 216 and 271 of 384.
 SEEN, INCREMENTAL = 136 / 216, 271 / 384
@@ -24,7 +26,7 @@ class Sizes(TaskConfig):
     """How many tables, strings and held-out items there are."""
 
     tables: int = Field(8, ge=2, description="lookup tables")
-    bits: int = Field(3, ge=1, description="length of a string; there are 2^bits of them")
+    bits: int = Field(3, ge=1, le=16, description="length of a string; there are 2^bits of them")
     held_out_tables: int = Field(2, ge=1, description="tables that training sees alone only")
     held_out_compositions: int = Field(
         8, ge=1, description="pairs of the other tables that training never sees"
@@ -103,12 +105,10 @@ class Tables:
     def splits(self) -> dict[str, list[Row]]:
         """The rows of training and of every held-out set, in a fixed order."""
         atomic = self.rows(product(self.names, repeat=1))
-        seen, unseen = self._compositions()
+        pairs = list(product(self.trained, repeat=2))
+        seen, unseen = self._parted(pairs, self.sizes.held_out_compositions, COMPOSITIONS)
         train, spared = self._inputs(seen)
-        held_in = len(spared) - self.sizes.held_out
-        order = self._rng(VALIDATION).permutation(len(spared))
-        parts = [np.sort(part).tolist() for part in np.split(order, [held_in])]
-        inputs, validation = ([spared[n] for n in part] for part in parts)
+        inputs, validation = self._parted(spared, self.sizes.held_out, VALIDATION)
         mixed = chain(product(self.trained, self.held_out), product(self.held_out, self.trained))
         held_out = {
             "HI": inputs,
@@ -136,32 +136,23 @@ class Tables:
             results.append(self.tables[name][results[-1]])
         return Row((given, *tables), tuple(results), tuple(range(len(results))))
 
-    def _compositions(self) -> tuple[list[Composition], list[Composition]]:
-        """Pairs of trained tables: those trained on, and those held out."""
-        every = list(product(self.trained, repeat=2))
-        held_out = set(self._some(len(every), self.sizes.held_out_compositions, COMPOSITIONS))
-        return (
-            [pair for number, pair in enumerate(every) if number not in held_out],
-            [pair for number, pair in enumerate(every) if number in held_out],
-        )
-
     def _inputs(self, pairs: Sequence[Composition]) -> tuple[list[Row], list[Row]]:
         """Rows of trained compositions: with the inputs trained on, and with the spared ones."""
         rng = self._rng(INPUTS)
         train: list[Row] = []
         spared: list[Row] = []
         for pair in pairs:
-            chosen = set(rng.permutation(self.strings)[: self.sizes.held_out_inputs].tolist())
-            for given in self.strings:
-                (spared if given in chosen else train).append(self.row(given, pair))
+            chosen = drawn(rng, self.sizes.inputs, self.sizes.held_out_inputs)
+            for number, given in enumerate(self.strings):
+                (spared if number in chosen else train).append(self.row(given, pair))
         return train, spared
 
     def _longer(self) -> dict[str, list[Row]]:
         """Three tables, each composition with half of the inputs, drawn for it.
 
-        seen: trained tables only. incremental: any two tables and then a trained one; so it shares
-        compositions with seen. new: held-out tables only. A sample of the first two is taken, in
-        the published proportion; of the third all.
+        seen: trained tables only, whether or not training has their pairs. incremental: any two
+        tables and then a trained one, so it shares compositions with seen. new: held-out tables
+        only. All of new is taken; of the others a sample, in the published proportion.
         """
         seen = list(product(self.trained, repeat=3))
         incremental = list(product(self.names, self.names, self.trained))
@@ -173,18 +164,26 @@ class Tables:
         }
 
     def _sample(self, every: Sequence[Composition], share: float, purpose: int) -> list[Row]:
-        chosen = self._some(len(every), max(1, round(share * len(every))), purpose)
-        rng = self._rng(purpose, 1)
-        return [row for number in chosen for row in self._half(every[number], rng)]
+        rng, half = self._rng(purpose), self.sizes.inputs // 2
+        return [
+            self.row(self.strings[given], every[number])
+            for number in drawn(rng, len(every), max(1, round(share * len(every))))
+            for given in drawn(rng, self.sizes.inputs, half)
+        ]
 
-    def _half(self, tables: Composition, rng: np.random.Generator) -> Iterator[Row]:
-        half = np.sort(rng.permutation(self.sizes.inputs)[: self.sizes.inputs // 2])
-        return (self.row(self.strings[number], tables) for number in half)
+    def _parted(self, items: Sequence[T], size: int, purpose: int) -> tuple[list[T], list[T]]:
+        """All but `size` items, and those."""
+        chosen = set(drawn(self._rng(purpose), len(items), size))
+        return (
+            [item for number, item in enumerate(items) if number not in chosen],
+            [item for number, item in enumerate(items) if number in chosen],
+        )
 
-    def _some(self, count: int, size: int, purpose: int) -> list[int]:
-        """`size` of the numbers below `count`, in rising order."""
-        chosen: list[int] = np.sort(self._rng(purpose).permutation(count)[:size]).tolist()
-        return chosen
+    def _rng(self, purpose: int) -> np.random.Generator:
+        return np.random.default_rng([self.sizes.tables_seed, purpose])
 
-    def _rng(self, *purpose: int) -> np.random.Generator:
-        return np.random.default_rng([self.sizes.tables_seed, *purpose])
+
+def drawn(rng: np.random.Generator, count: int, size: int) -> list[int]:
+    """`size` of the numbers below `count`, in rising order."""
+    chosen: list[int] = np.sort(rng.permutation(count)[:size]).tolist()
+    return chosen

@@ -35,6 +35,12 @@ class Vocabulary:
         """The number of each word."""
         return {word: number for number, word in enumerate(self.words)}
 
+    @cached_property
+    def special(self) -> frozenset[str]:
+        """The words that mean nothing: `<PAD>`, `<SOS>`, and the end token, however it is spelt."""
+        end = self.words[EOS : EOS + 1] if self.words[:EOS] == SPECIAL[:EOS] else ()
+        return frozenset((*SPECIAL, *end))
+
     def encode(self, words: Iterable[str]) -> list[int]:
         """The numbers of `words`; a word that is not here is an error that names it."""
         words = list(words)
