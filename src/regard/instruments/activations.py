@@ -65,6 +65,10 @@ class ActivationsResult(Result[Active]):
 
     name = "activations"
 
+    def bounds(self, name: str) -> tuple[float, float] | None:
+        """`narrow` is a share."""
+        return (0.0, 1.0) if name.endswith("narrow") else None
+
     def table(self) -> Table:
         """A row per side."""
         found = self.estimates()

@@ -100,7 +100,7 @@ class Graph(Measured):
             keys = {
                 "own": (np.arange(len(own)),),
                 "degree": (-degrees,),
-                "modules": (-degrees, own),
+                "modules": (-degrees, own, degrees == 0),
             }
             found.append(np.lexsort(keys[how]))
         return found[0], found[1]
@@ -112,6 +112,10 @@ class ConnectivityResult(Result[Graph]):
 
     order: Order = "own"
     name = "connectivity"
+
+    def bounds(self, name: str) -> tuple[float, float] | None:
+        """Most are shares, or lie between 0 and 1 like them."""
+        return None if name in ("edges", "threshold", "modules") else (0.0, 1.0)
 
     def table(self) -> Table:
         """A row per number."""
@@ -165,7 +169,7 @@ class ConnectivityResult(Result[Graph]):
             there = np.isfinite(polarity)
             x, y = numbers(degrees[there]), numbers(polarity[there])
             points.append(Points(f"{label} units", x, y, colour, faint=True))
-        return Panel("Polarity of busy units", "edges", "Σw / Σ|w|", tuple(points), (-1.1, 1.1))
+        return Panel("Polarity against edges", "edges", "Σw / Σ|w|", tuple(points), (-1.1, 1.1))
 
     def to_json(self) -> dict[str, Any]:
         """The estimates, and which block."""

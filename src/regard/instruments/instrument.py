@@ -58,9 +58,14 @@ class Result(ABC, Generic[M]):
         """The first seed's: what a picture of one network shows."""
         return self.seeds[0]
 
+    def bounds(self, _name: str) -> tuple[float, float] | None:
+        """What one number cannot leave: for most results `within`, whatever its name."""
+        return self.within
+
     def estimates(self) -> dict[str, Estimate]:
         """Every number over seeds."""
-        return over([seed.values() for seed in self.seeds], self.within)
+        found = over([seed.values() for seed in self.seeds])
+        return {name: Estimate.of(e.values, self.bounds(name)) for name, e in found.items()}
 
     def table(self) -> Table:
         """The numbers, with their intervals."""

@@ -55,6 +55,10 @@ class WeightsResult(Result[Matrices]):
 
     name = "weights"
 
+    def bounds(self, name: str) -> tuple[float, float] | None:
+        """`clipped` is a share."""
+        return (0.0, 1.0) if name.endswith("clipped") else None
+
     @property
     def blocks(self) -> list[str]:
         """The blocks that all seeds have, in order."""
@@ -116,8 +120,10 @@ class WeightsResult(Result[Matrices]):
             signed=True,
         )
         wide = array.shape[1] > max(WIDE, 2 * len(array))
-        rows = "word" if self.first.names[block][0] != "0" else "to unit"
-        return Panel(f"{block} ({_shape(array)})", "from unit", rows, (heat,), wide=wide)
+        embeds = block.endswith("embedding")
+        x = "dimension of the embedding" if embeds else "from unit"
+        y = "word" if embeds or block == "readout" else "to unit"
+        return Panel(f"{block} ({_shape(array)})", x, y, (heat,), wide=wide)
 
     def _rows(self, block: str) -> Panel:
         title = f"{block}, mean |w| per row"
