@@ -10,6 +10,7 @@ import numpy as np
 from regard.display import Boxes, Figure, Panel, Table
 from regard.errors import RegardError
 from regard.instruments.instrument import (
+    SIZES,
     Measured,
     Result,
     Sources,
@@ -65,9 +66,9 @@ class ActivationsResult(Result[Active]):
 
     name = "activations"
 
-    def bounds(self, name: str) -> tuple[float, float] | None:
-        """`narrow` is a share."""
-        return (0.0, 1.0) if name.endswith("narrow") else None
+    def bounds(self, name: str) -> tuple[float, float]:
+        """Sizes, and a share."""
+        return (0.0, 1.0) if name.endswith("narrow") else SIZES
 
     def table(self) -> Table:
         """A row per side."""

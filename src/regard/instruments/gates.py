@@ -116,7 +116,7 @@ class GatesResult(Result[Gated]):
                 ),
             )
             x, y = f"share left-saturated (< {seed.low:g})", f"share right (> {seed.high:g})"
-            panels.append(Panel(f"{name} (open: {gate.open})", x, y, marks, square=True))
+            panels.append(Panel(f"{name} (open: {gate.open})", x, y, marks, (-0.05, 1.05)))
         meant = {
             "own": "Gates are as the cell has them",
             "writes": "Update gates are shown so that open means that new information enters",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Runs = Run | str | Path | Sequence[Run | str | Path]
 Source = Recording | Decomposition
 Sources = Source | Sequence[Source]
+SIZES = (0.0, sys.float_info.max)  # what a size cannot leave; JSON has no infinity
 
 
 class Measured(ABC):
