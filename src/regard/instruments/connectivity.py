@@ -93,7 +93,7 @@ class Graph(Measured):
         return {name: found[name] for name in MEANINGS}
 
     def order(self, how: Order) -> tuple[Array, Array]:
-        """The previous and the next units from left to right; by module, those without edges last."""
+        """The previous and the next units from left to right, those without edges last."""
         found = []
         for end, own in (("out", self.modules[1]), ("in", self.modules[0])):
             degrees = self.degrees(end)

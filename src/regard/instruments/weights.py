@@ -128,7 +128,8 @@ class WeightsResult(Result[Matrices]):
 
     def _rows(self) -> list[Panel]:
         """Bars for a block whose rows can be named, one panel of lines for all others."""
-        panels, lines = [], []
+        panels: list[Panel] = []
+        lines: list[Line] = []
         for block in self.blocks:
             if len(self.first.arrays[block]) <= NAMED:
                 bars = Bars.of("", self.rows(block))
