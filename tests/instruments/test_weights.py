@@ -315,3 +315,13 @@ def test_graphs_of_runs_have_intervals(runs: list[regard.Run], tmp_path: Path) -
     assert np.array_equal(result.first.weights, array.numpy())
     assert all(value.interval is not None for value in result.estimates().values())
     assert {path.suffix for path in result.save(tmp_path)} == {".json", ".csv", ".svg", ".html"}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sparse_modules_are_put_together(seed: int) -> None:
+    """Groups held together by few edges: no worse than the division that made them."""
+    rng = np.random.default_rng(seed)
+    group = np.arange(60) // 20
+    inside = group[:, None] == group[None]
+    edges = rng.random((60, 60)) < np.where(inside, 0.15, 0.01)
+    assert modularity(edges, *modules(edges)) >= modularity(edges, group, group) - 0.01
