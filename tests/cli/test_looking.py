@@ -104,6 +104,20 @@ def test_several_instruments_and_several_seeds(
     assert {path.name for path in out.iterdir()} == names
 
 
+def test_a_run_is_recorded_with_gates_where_they_are_wanted(
+    regard: Command, made: dict[str, Path]
+) -> None:
+    done = regard(
+        "inspect", made["aed"], "gates", "weights", "connectivity", "-n", "10",
+        "convention=writes", "block=encoder.0.W_hh.update", "clip=0", "top=0.1", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["gates"]["open"]["decoder.0.update"] == "writes (1 − z)"
+    assert found["weights"]["values"]["encoder.0.W_hh.update size"]["mean"] == 64
+    assert found["connectivity"]["values"]["edges"]["mean"] == 6
+
+
 def test_a_table_for_people(regard: Command, made: dict[str, Path]) -> None:
     done = regard("inspect", made["aed file"], "decompose", "variance", "least=5")
     assert done.returncode == 0, done.stderr
@@ -132,6 +146,11 @@ FAULTS: dict[str, tuple[tuple[str, ...], list[str]]] = {
     "no attention": (("ved file", "breakdown"), ["no attention site"]),
     "no attention to change": (("ved", "ablate"), ["no attention to change"]),
     "a recording cannot run": (("aed file", "ablate"), ["Give the run's folder"]),
+    "no weights": (("aed file", "weights"), ["Give the run's folder"]),
+    "block": (("aed", "weights", "block=encoder.0.W_hh.updat"), ["Did you mean 'encoder.0.W_hh.u"]),
+    "no gates": (("aed file", "gates"), ["--gates"]),
+    "share": (("aed", "connectivity", "top=3"), ["it is a share"]),
+    "convention": (("aed file", "gates", "convention=torch"), ["'torch' does not fit gates"]),
     "another": (("aed file", "paths", "--with", "nowhere"), ["nowhere"]),
     "not a folder": (("aed file", "paths", "--out", "text"), ["is a file. Give --out a folder"]),
 }

@@ -52,6 +52,18 @@ def arrays(
     return found
 
 
+def gated(given: dict[str, Array], seed: int = 0, hidden: int = 6) -> dict[str, Array]:
+    """The same with random gates on both sides, also where there is no word."""
+    rng = np.random.default_rng(seed)
+    names = (
+        "encoder.gates.0.ahead.update",
+        "encoder.gates.0.ahead.reset",
+        "decoder.gates.0.update",
+    )
+    shapes = {name: (*given[f"{name[:7]}.words"].shape, hidden) for name in names}
+    return given | {n: rng.beta(0.4, 0.6, shape).astype(np.float32) for n, shape in shapes.items()}
+
+
 def recording(
     given: dict[str, Array], words: tuple[int, int] = (5, 6), out: Path | None = None, **more: Any
 ) -> Recording:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +31,20 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 
 @pytest.fixture(scope="module")
 def recordings(runs: Runs) -> list[Recording]:
-    return [regard.record(run, n=60, inputs="teacher") for run in runs]
+    return [regard.record(run, n=60, inputs="teacher", gates=True) for run in runs]
 
 
 def of_runs(name: str) -> bool:
-    return next(iter(inspect.signature(instruments[name]).parameters)) == "runs"
+    return next(iter(settings(name))) == "runs"
+
+
+def settings(name: str) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(instruments[name]).parameters
 
 
 def used(name: str, runs: Runs, recordings: list[Recording], count: int) -> Result[Any]:
     """An instrument on one source, given as it is, or on several."""
-    more = {"n": 20} if of_runs(name) else {}
+    more = {"n": 20} if "n" in settings(name) else {}
     sources: Any = runs[:count] if of_runs(name) else recordings[:count]
     return instruments[name](sources[0] if count == 1 else sources, **more)
 
@@ -103,8 +108,8 @@ def test_docstrings(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in instruments if not of_runs(name)])
 def test_seeds_need_not_have_the_same_phrases(name: str) -> None:
     """Other lengths, other words seen, a word that only one seed has."""
-    one = brute.arrays(1, samples=60, source=6, target=5)
-    two = brute.arrays(2, samples=60, source=8, target=7)
+    one = brute.gated(brute.arrays(1, samples=60, source=6, target=5))
+    two = brute.gated(brute.arrays(2, samples=60, source=8, target=7))
     one["encoder.words"][one["encoder.words"] == 3] = 2
     result = instruments[name]([brute.recording(one), brute.recording(two)])
     assert all(value.n == 2 for value in result.estimates().values())
@@ -117,7 +122,7 @@ def test_seeds_need_not_have_the_same_phrases(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in instruments if not of_runs(name)])
 def test_too_little_is_measured_or_refused(name: str) -> None:
     """One short phrase: a number where there is one, else a sentence that says what to do."""
-    made = brute.arrays(0, samples=1, source=2, target=2)
+    made = brute.gated(brute.arrays(0, samples=1, source=2, target=2))
     if name in ("readouts", "variance", "clusters", "simplex", "probe", "groups"):
         with pytest.raises(RegardError, match="more"):
             instruments[name](brute.recording(made))
@@ -131,7 +136,7 @@ def test_too_little_is_measured_or_refused(name: str) -> None:
 def test_without_attention(name: str, tmp_path: Path) -> None:
     """States can be looked at without any attention; scores cannot."""
     run = regard.train("one-to-one", "ved", 0, tmp_path, **SMALL)
-    kept = regard.record(run, n=40)
+    kept = regard.record(run, n=40, gates=True)
     if name in ("breakdown", "offset", "lean"):
         with pytest.raises(RegardError, match="no attention site"):
             instruments[name](kept)

@@ -26,7 +26,7 @@ from regard.display.figure import (
 )
 
 TALLEST = 640  # pixels, of a matrix without numbers
-CROWDED = 100  # names along an axis, from which cells have no gaps between them
+CROWDED = 64  # names along an axis; with more, cells have no gaps and some names are left out
 WIDTHS = 4  # of the lines of a graph: one trace has one width
 
 
@@ -113,7 +113,7 @@ def _panel(picture: go.Figure, panel: Panel, at: dict[str, int]) -> None:
         axis = next(picture.select_xaxes(**at)).plotly_name.replace("axis", "")
         picture.update_yaxes(scaleanchor=axis, scaleratio=1, **at)
     if any(isinstance(mark, Heat) for mark in panel.marks):
-        picture.update_xaxes(type="category", tickangle=0, **at)
+        picture.update_xaxes(type="category", tickangle=0, nticks=16 * _crowded(panel), **at)
         picture.update_yaxes(type="category", autorange="reversed", **at)
     elif panel.y_range:
         picture.update_yaxes(range=list(panel.y_range), **at)
@@ -125,6 +125,12 @@ def _panel(picture: go.Figure, panel: Panel, at: dict[str, int]) -> None:
             )
         if isinstance(mark, Boxes):
             picture.update_xaxes(type="category", **at)
+
+
+def _crowded(panel: Panel) -> bool:
+    """Whether a matrix has more columns than there is room for names."""
+    heats = [mark for mark in panel.marks if isinstance(mark, Heat) and not mark.numbers]
+    return any(len(heat.columns) > CROWDED for heat in heats)
 
 
 def _scale(scale: str) -> str | None:
@@ -230,8 +236,8 @@ def _heat(mark: Heat) -> Any:
         zmax=mark.high,
         colorscale="RdBu_r" if mark.signed else "Cividis",
         texttemplate="%{z:.2f}" if mark.numbers else None,
-        xgap=int(len(columns) < CROWDED),
-        ygap=int(len(rows) < CROWDED),
+        xgap=int(len(columns) <= CROWDED),
+        ygap=int(len(rows) <= CROWDED),
         showscale=False,  # numbers, or the pointer, tell more than a scale of colours
         hovertemplate=f"%{{y}}, %{{x}}: %{{z:.3f}}<extra>{escape(mark.label)}</extra>",
     )

@@ -61,7 +61,8 @@ def save(figure: Figure, path: Path) -> Path:
 
 WIDEST = 14.0  # inches; panels that would go beyond begin a new row
 WIDE = 10.0  # a panel that has its row to itself
-MOST_NAMES = 64  # along one axis, without numbers in the cells; of more, some are left out
+ROOM = 40  # names along an axis, where cells have no numbers; of more, some are left out
+NARROW = 28  # the same, side by side in a panel of one column
 
 
 def draw(figure: Figure) -> Canvas:
@@ -134,7 +135,7 @@ def _panel(panel: Panel, ax: Axes) -> None:
             case Bars():
                 _bars(mark, ax, bars.index(mark), len(bars))
             case Heat():
-                _heat(mark, ax)
+                _heat(mark, ax, panel.wide)
             case Points():
                 _points(mark, ax)
             case Boxes():
@@ -241,7 +242,7 @@ def _points(mark: Points, ax: Axes) -> None:
         ax.annotate(name, (x, y), (3, 3), textcoords="offset points", fontsize=6, color=colour)
 
 
-def _heat(mark: Heat, ax: Axes) -> None:
+def _heat(mark: Heat, ax: Axes, wide: bool) -> None:
     values = np.array(mark.values, dtype=float)
     colours = "RdBu_r" if mark.signed else "cividis"
     image = ax.imshow(
@@ -249,8 +250,10 @@ def _heat(mark: Heat, ax: Axes) -> None:
     )
     if not mark.numbers:
         ax.tick_params(labelsize=6)
-    columns, rows = (_kept(names, mark.numbers) for names in (mark.columns, mark.rows))
     slanted = max((len(name) for name in mark.columns), default=0) > 3
+    every = max(len(mark.columns), len(mark.rows)) if mark.numbers else 0
+    columns = _kept(mark.columns, every or (ROOM if slanted or wide else NARROW))
+    rows = _kept(mark.rows, every or ROOM)
     ax.set_xticks(
         list(columns),
         list(columns.values()),
@@ -279,10 +282,10 @@ def _heat(mark: Heat, ax: Axes) -> None:
     bar.set_label(mark.label)
 
 
-def _kept(names: tuple[str, ...], every: bool = False) -> dict[int, str]:
+def _kept(names: tuple[str, ...], most: int) -> dict[int, str]:
     """The names that there is room for, by place: all, or one in 2, 4, 8, …"""
     step = 1
-    while not every and len(names) > step * MOST_NAMES:
+    while len(names) > step * most:
         step *= 2
     return dict(list(enumerate(names))[::step])
 
@@ -296,7 +299,7 @@ def _boxes(mark: Boxes, ax: Axes) -> None:
         ax.hlines(ends, places - 0.2, places + 0.2, color=colour, lw=0.8)
     ax.bar(places, upper - quarter, 0.7, quarter, color=colour, label=mark.label or None)
     ax.hlines(mark.median, places - 0.35, places + 0.35, color="white", lw=1.2)
-    kept = _kept(mark.x)
+    kept = _kept(mark.x, 2 * ROOM)  # they stand upright
     ax.set_xticks(list(kept), list(kept.values()), rotation=90, fontsize=6)
     ax.set_xlim(-0.8, len(mark.x) - 0.2)
 
@@ -328,10 +331,8 @@ def _edges(mark: Edges, ax: Axes) -> None:
         ax.plot([], [], color=colour, label=label)
     ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
     ax.set(xlim=(0, 1), ylim=(-0.17, 1.17))
-    names = tuple(mark.name(0, node) for node in range(mark.nodes[0]))
-    kept = _kept(names[:: max(1, len(names) // 32)])
-    places = mark.places(0)[:: max(1, len(names) // 32)]
-    ax.set_xticks([places[place] for place in kept], list(kept.values()), fontsize=6)
+    kept = _kept(tuple(mark.name(0, node) for node in range(mark.nodes[0])), ROOM)
+    ax.set_xticks([mark.places(0)[node] for node in kept], list(kept.values()), fontsize=6)
     ax.set_yticks((0, 1), mark.rows)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)

@@ -10,6 +10,7 @@ import numpy as np
 from regard.display import Boxes, Figure, Panel, Table
 from regard.errors import RegardError
 from regard.instruments.instrument import (
+    SIZES,
     Measured,
     Result,
     Sources,
@@ -64,6 +65,10 @@ class ActivationsResult(Result[Active]):
     """Ranges over seeds; the figure shows units of the first."""
 
     name = "activations"
+
+    def bounds(self, name: str) -> tuple[float, float]:
+        """Sizes, and a share."""
+        return (0.0, 1.0) if name.endswith("narrow") else SIZES
 
     def table(self) -> Table:
         """A row per side."""

@@ -21,10 +21,10 @@ from regard.instruments.bipartite import (
 )
 from regard.instruments.blocks import Blocks, Holders, held
 from regard.instruments.geometry import mean_there
-from regard.instruments.instrument import Measured, Result, instruments, numbers
+from regard.instruments.instrument import SIZES, Measured, Result, instruments, numbers
 from regard.recordings.storage import Array
 
-Order = Literal["own", "degree", "modules"]
+Order = Literal["own", "modules"]
 ENDS = {
     "in": 1,
     "out": 0,
@@ -93,16 +93,12 @@ class Graph(Measured):
         return {name: found[name] for name in MEANINGS}
 
     def order(self, how: Order) -> tuple[Array, Array]:
-        """The previous and the next units from left to right."""
+        """The previous and the next units from left to right, those without edges last."""
         found = []
         for end, own in (("out", self.modules[1]), ("in", self.modules[0])):
             degrees = self.degrees(end)
-            keys = {
-                "own": (np.arange(len(own)),),
-                "degree": (-degrees,),
-                "modules": (-degrees, own),
-            }
-            found.append(np.lexsort(keys[how]))
+            grouped = np.lexsort((-degrees, own, degrees == 0))
+            found.append(grouped if how == "modules" else np.arange(len(own)))
         return found[0], found[1]
 
 
@@ -112,6 +108,10 @@ class ConnectivityResult(Result[Graph]):
 
     order: Order = "own"
     name = "connectivity"
+
+    def bounds(self, name: str) -> tuple[float, float]:
+        """Most are shares, or lie between 0 and 1 like them."""
+        return SIZES if name in ("edges", "threshold", "modules") else (0.0, 1.0)
 
     def table(self) -> Table:
         """A row per number."""
@@ -147,7 +147,7 @@ class ConnectivityResult(Result[Graph]):
             ("previous", "next"),
             (tuple(map(str, previous)), tuple(seed.names[unit] for unit in following)),
         )
-        x = {"own": "", "degree": ", busiest first", "modules": ", by module"}[self.order]
+        x = ", by module" if self.order == "modules" else ""
         return Panel(seed.block, f"unit of the previous layer{x}", "layer", (edges,), wide=True)
 
     def _degrees(self) -> Panel:
@@ -165,7 +165,7 @@ class ConnectivityResult(Result[Graph]):
             there = np.isfinite(polarity)
             x, y = numbers(degrees[there]), numbers(polarity[there])
             points.append(Points(f"{label} units", x, y, colour, faint=True))
-        return Panel("Polarity of busy units", "edges", "Σw / Σ|w|", tuple(points), (-1.1, 1.1))
+        return Panel("Polarity against edges", "edges", "Σw / Σ|w|", tuple(points), (-1.1, 1.1))
 
     def to_json(self) -> dict[str, Any]:
         """The estimates, and which block."""

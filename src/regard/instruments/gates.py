@@ -26,6 +26,7 @@ from regard.recordings.storage import Array
 KEEPS = {"gru-torch": True, "gru-cho": False, "gru-renn": True, "ugrnn": True}
 LSTM = {"input": "writes", "forget": "keeps", "output": "shows"}
 NEAR = 0.05  # an axis, or the origin
+CROWDED = 150  # units from which dots are faint
 Convention = Literal["own", "writes", "keeps"]
 WHAT = ("left", "right", "on an axis", "mostly left", "mostly right", "never", "distance")
 
@@ -104,11 +105,18 @@ class GatesResult(Result[Gated]):
         for name, gate in seed.gates.items():
             colour = kinds.index(name.rpartition(".")[2])
             marks = (
-                Line("", (0.0, 1.0), (1.0, 0.0), colour=7, dashed=True),
-                Points("", numbers(gate.left), numbers(gate.right), colour),
+                Line("", (0.0, 0.5, 1.0), (1.0, 0.5, 0.0), colour=7, dashed=True),
+                Points(
+                    "",
+                    numbers(gate.left),
+                    numbers(gate.right),
+                    colour,
+                    size=1.3,
+                    faint=len(gate.left) > CROWDED,
+                ),
             )
             x, y = f"share left-saturated (< {seed.low:g})", f"share right (> {seed.high:g})"
-            panels.append(Panel(f"{name} (open: {gate.open})", x, y, marks, square=True))
+            panels.append(Panel(f"{name} (open: {gate.open})", x, y, marks, (-0.05, 1.05)))
         meant = {
             "own": "Gates are as the cell has them",
             "writes": "Update gates are shown so that open means that new information enters",

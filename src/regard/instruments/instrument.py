@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Runs = Run | str | Path | Sequence[Run | str | Path]
 Source = Recording | Decomposition
 Sources = Source | Sequence[Source]
+SIZES = (0.0, sys.float_info.max)  # what a size cannot leave; JSON has no infinity
 
 
 class Measured(ABC):
@@ -58,14 +60,14 @@ class Result(ABC, Generic[M]):
         """The first seed's: what a picture of one network shows."""
         return self.seeds[0]
 
+    def bounds(self, _name: str) -> tuple[float, float] | None:
+        """What one number cannot leave: for most results `within`, whatever its name."""
+        return self.within
+
     def estimates(self) -> dict[str, Estimate]:
         """Every number over seeds."""
         found = over([seed.values() for seed in self.seeds])
         return {name: Estimate.of(e.values, self.bounds(name)) for name, e in found.items()}
-
-    def bounds(self, name: str) -> tuple[float, float] | None:
-        """What one number, and its interval, never leaves; `within`, unless numbers differ."""
-        return self.within
 
     def table(self) -> Table:
         """The numbers, with their intervals."""

@@ -13,7 +13,6 @@ from regard.instruments.blocks import Blocks, Holders, held
 from regard.instruments.geometry import correlation, rank_correlation
 from regard.instruments.instrument import Measured, Result, instruments, numbers
 from regard.recordings.storage import Array
-from regard.statistics import Estimate
 
 PAIRS = (("update", "reset"), ("input", "forget"))  # GRU, LSTM
 LEAST = 3  # units that a correlation needs
@@ -76,14 +75,10 @@ class PolarityResult(Result[Polar]):
 
     side: Side = "next"
     name = "polarity"
-    within = (-1.0, 1.0)
 
-    def estimates(self) -> dict[str, Estimate]:
-        """Every number over seeds; `opposite` is a share."""
-        return {
-            name: Estimate.share(value.values) if name.endswith("opposite") else value
-            for name, value in super().estimates().items()
-        }
+    def bounds(self, name: str) -> tuple[float, float]:
+        """Correlations, and a share."""
+        return (0.0, 1.0) if name.endswith("opposite") else (-1.0, 1.0)
 
     def table(self) -> Table:
         """A row per matrix."""

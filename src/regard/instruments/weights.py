@@ -11,7 +11,7 @@ from regard.display import Bars, Figure, Heat, Line, Panel, Table
 from regard.errors import RegardError
 from regard.instruments.blocks import Blocks, Holders, held
 from regard.instruments.geometry import mean_there
-from regard.instruments.instrument import Measured, Result, instruments, numbers, over
+from regard.instruments.instrument import SIZES, Measured, Result, instruments, numbers, over
 from regard.recordings.storage import Array
 from regard.statistics import Estimate
 
@@ -55,6 +55,10 @@ class WeightsResult(Result[Matrices]):
 
     name = "weights"
 
+    def bounds(self, name: str) -> tuple[float, float]:
+        """Sizes, and a share."""
+        return (0.0, 1.0) if name.endswith("clipped") else SIZES
+
     @property
     def blocks(self) -> list[str]:
         """The blocks that all seeds have, in order."""
@@ -66,7 +70,8 @@ class WeightsResult(Result[Matrices]):
             [
                 dict(zip(seed.names[block], numbers(seed.rows(block)), strict=True))
                 for seed in self.seeds
-            ]
+            ],
+            SIZES,
         )
 
     def table(self) -> Table:
@@ -91,12 +96,12 @@ class WeightsResult(Result[Matrices]):
         """A heat map per block, and mean |w| per row over seeds."""
         clip = self.first.clip
         panels = [self._heat(block) for block in self.blocks]
-        panels += [self._rows(block) for block in self.blocks]
+        panels += self._rows()
         shown = f"Colours end at ±{clip:g}. " if clip else ""
         return Figure(
             "weights",
             "Weights; a row is what a weight goes to (in an embedding: a word), a column what it"
-            f" comes from. {shown}Right or below: mean |w| per row. {self.n} seeds; the first's"
+            f" comes from. {shown}Then mean |w| per row. {self.n} seeds; the first's"
             " weights are shown.",
             tuple(panels),
         )
@@ -116,17 +121,28 @@ class WeightsResult(Result[Matrices]):
             signed=True,
         )
         wide = array.shape[1] > max(WIDE, 2 * len(array))
-        rows = "word" if self.first.names[block][0] != "0" else "to unit"
-        return Panel(f"{block} ({_shape(array)})", "from unit", rows, (heat,), wide=wide)
+        embeds = block.endswith("embedding")
+        x = "dimension of the embedding" if embeds else "from unit"
+        y = "word" if embeds or block == "readout" else "to unit"
+        return Panel(f"{block} ({_shape(array)})", x, y, (heat,), wide=wide)
 
-    def _rows(self, block: str) -> Panel:
-        title = f"{block}, mean |w| per row"
-        if len(self.first.arrays[block]) <= NAMED:
-            marks: Bars | Line = Bars.of("", self.rows(block))
-            return Panel(title, "row", "mean |w|", (marks,))
-        ordered = [np.sort(seed.rows(block))[::-1] for seed in self.seeds]
-        marks = Line("", numbers(range(len(ordered[0]))), numbers(mean_there(ordered)))
-        return Panel(f"{title}, sorted", "rank of the row", "mean |w|", (marks,))
+    def _rows(self) -> list[Panel]:
+        """Bars for a block whose rows can be named, one panel of lines for all others."""
+        panels: list[Panel] = []
+        lines: list[Line] = []
+        for block in self.blocks:
+            if len(self.first.arrays[block]) <= NAMED:
+                bars = Bars.of("", self.rows(block))
+                panels.append(Panel(f"{block}, mean |w| per row", "row", "mean |w|", (bars,)))
+                continue
+            mean = mean_there([np.sort(seed.rows(block))[::-1] for seed in self.seeds])
+            ranks = numbers(range(1, len(mean) + 1))
+            lines.append(Line(block, ranks, numbers(mean), colour=len(lines)))
+        if lines:
+            panels.append(
+                Panel("Mean |w| per row, sorted", "rank of the row", "mean |w|", (*lines,))
+            )
+        return panels
 
     def to_json(self) -> dict[str, Any]:
         """The estimates, and mean |w| per row of every block."""

@@ -44,6 +44,10 @@ class Experiment(ABC):
     def plan(self, scale: Scale) -> Plan:
         """The runs that are needed, by condition."""
 
+    def then(self, runs: Runs, scale: Scale) -> Plan:
+        """Further runs that begin with what the first ones learnt, by condition; mostly none."""
+        return {}
+
     @abstractmethod
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """What the runs show."""

@@ -119,28 +119,38 @@ def reproduce(
     made = _made(names, data or {})
     plans = {name: made[name].plan(scale) for name in names}
     todo = [name for name in names if _kept(results, name, scale, plans[name]) is None]
-    configs = [c for name in todo for group in plans[name].values() for c in group]
-    try:
-        run_all(configs, runs, jobs, monitor)
-        faults: tuple[str, ...] = ()
-    except RegardError as error:  # what can be measured is measured all the same
-        faults = error.faults
-    trained = {c.name: Run((runs or runs_folder()) / c.name, c) for c in configs}
-    whole = [
-        name
-        for name in todo
-        if all(trained[c.name].done for group in plans[name].values() for c in group)
-    ]
-    for name in whole:
+    hashes = {name: _hash(name, plans[name]) for name in names}
+    faults: list[str] = []
+    conditions = {name: _runs(plans[name], runs) for name in todo}
+    for stage in ("first", "then"):
+        if stage == "then":  # what begins where the first runs ended
+            for name in [name for name in todo if _done(conditions[name])]:
+                more = made[name].then(conditions[name], scale)
+                plans[name] = {**plans[name], **more}
+                conditions[name] = _runs(plans[name], runs)
+        configs = [c for name in todo for group in plans[name].values() for c in group]
+        try:
+            run_all(configs, runs, jobs, monitor)
+        except RegardError as error:  # what can be measured is measured all the same
+            faults += [fault for fault in error.faults if fault not in faults]
+    for name in [name for name in todo if _done(conditions[name])]:
         say(f"measuring {name}")
-        conditions = {
-            condition: [trained[config.name] for config in configs]
-            for condition, configs in plans[name].items()
-        }
-        _measure(name, made[name], scale, plans[name], conditions, results)
+        _measure(name, made[name], scale, plans[name], conditions[name], results, hashes[name])
     if faults:
         raise RegardError(*faults)
     return [result for name in names if (result := load(results, name, scale))]
+
+
+def _runs(plan: Plan, root: Path | None) -> dict[str, list[Run]]:
+    """The runs of a plan, trained or not, by condition."""
+    return {
+        condition: [Run((root or runs_folder()) / config.name, config) for config in configs]
+        for condition, configs in plan.items()
+    }
+
+
+def _done(conditions: Mapping[str, Sequence[Run]]) -> bool:
+    return all(run.done for runs in conditions.values() for run in runs)
 
 
 def _made(names: Sequence[str], data: Mapping[str, str]) -> dict[str, Experiment]:
@@ -152,9 +162,9 @@ def _made(names: Sequence[str], data: Mapping[str, str]) -> dict[str, Experiment
     wanted = sorted({want for name in names for want in experiments[name].wants})
     faults = [unknown("data", name, wanted) for name in data if name not in wanted]
     faults += [
-        f"There is no file {file}. Check --data {name}=FILE."
+        f"There is no file or folder {file}. Check --data {name}={file}."
         for name, file in data.items()
-        if name in wanted and not Path(file).is_file()
+        if name in wanted and not Path(file).exists()
     ]
     if faults:
         raise RegardError(*faults)
@@ -168,6 +178,7 @@ def _measure(
     plan: Plan,
     conditions: dict[str, list[Run]],
     results: Path,
+    rests_on: str,
 ) -> None:
     findings = experiment.measure(conditions, scale)
     rows = [claim.row(scale, findings.measures[claim.id]) for claim in experiment.rows()]
@@ -185,7 +196,7 @@ def _measure(
             for condition, configs in plan.items()
         },
         provenance(),
-        _hash(name, plan),
+        rests_on,
     )
     folder = results / name.split("/")[0] / scale
     for figure in findings.figures:
