@@ -112,7 +112,7 @@ class GroupsResult(Result[Grouped]):
                 y = numbers(a / max(group.full, 1e-9) for a in group.accuracies)
                 lines.append(Line("", x, y, colour=colour))
                 lines.append(Points(label, x[-1:], y[-1:], colour, size=1.6))
-        lines.append(Rule(f"{first.share:.0%} are asked for", y=first.share))
+        lines.append(Rule("", y=first.share))
         panels = [
             Panel("The group grows", "units", "accuracy / full accuracy", tuple(lines), (0, 1.08))
         ]
@@ -132,7 +132,7 @@ class GroupsResult(Result[Grouped]):
         return Figure(
             "groups",
             f"Units added by their weight until a classifier of {first.label} on {first.quantity}"
-            f" has {first.share:.0%} of the accuracy that it has with all {first.width}."
+            f" has {first.share:.0%} of the accuracy that it has with all {first.width} (dotted)."
             f" Mean over splits: {means}; the first of {self.n} seeds is shown.",
             tuple(panels),
         )

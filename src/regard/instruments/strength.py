@@ -92,7 +92,7 @@ class StrengthResult(Result[Strength]):
                 at = place[units]
                 marks.append(Points(label, numbers(at + 1), numbers(sizes[at]), colour, size=1.6))
         marks.append(Span(f"strongest {seed.top:.0%}", 0.5, len(seed.strong) + 0.5))
-        bars = Bars.of("", {"functional groups": found["share"], "any units": found["chance"]})
+        bars = Bars.of("", {"groups": found["share"], "chance": found["chance"]})
         amount = "root mean square weight" if self.norm == "l2" else "mean |weight|"
         return Figure(
             "strength",
