@@ -22,7 +22,7 @@ from regard.instruments.steps import LIMIT, By, Label, Reading, Splitting, Steps
 from regard.recordings import Recording
 from regard.recordings.storage import Array
 
-SHOWN = 20
+SHOWN = 16
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,7 @@ class ProbeResult(Result[Probed]):
             (0.0, 1.0),
         )
         shown = {name: recalls[name] for name in list(recalls)[:SHOWN]}
-        rule = Rule("majority class", y=found["majority"].mean)
-        panels = [Panel("All steps", "what", "share right", (bars, rule), (0, 1.05))]
+        panels = [Panel("All steps", "classifier", "share right", (bars,), (0, 1.05))]
         if shown:
             marks = (Bars.of("", shown, 2), Rule("all classes", y=found["accuracy"].mean))
             panels.append(Panel("Class by class", first.label, "share found", marks, (0, 1.05)))
@@ -109,6 +108,7 @@ def probe(
     test_share: float = 0.1,
     by: By = "sample",
     control: bool = True,
+    history: int = 0,
     head: int = 0,
     limit: int = LIMIT,
     seed: int = 0,
@@ -121,21 +121,27 @@ def probe(
     alignment; only labels that fit the pattern `only`, if given. The classifier is multinomial
     logistic regression, fitted on all but a `test_share` of the samples (`by="step"`: of the
     steps, as in baan2019; `by="distinct"`: of the different vectors), `splits` times. `control`
-    adds a task with random labels (Hewitt and Liang 2019). At most `limit` steps are read.
+    adds a task with a random label for every type of step (Hewitt and Liang 2019), a type being
+    the last `history` words (0: chosen). At most `limit` steps are read.
     """
     reading = Reading(quantity, label, only, head, limit)
     how = Splitting(splits, test_share, by, seed)
     strength = inverse_penalty(C, regularisation)
     return ProbeResult(
-        each_recording(sources, lambda source: _measure(source, reading, how, strength, control))
+        each_recording(sources, lambda s: _measure(s, reading, how, strength, control, history))
     )
 
 
 def _measure(
-    recording: Recording, reading: Reading, how: Splitting, C: float, control: bool
+    recording: Recording,
+    reading: Reading,
+    how: Splitting,
+    C: float,
+    control: bool,
+    history: int,
 ) -> Probed:
     steps = Steps.of(recording, reading)
-    copies, types = steps.copies, steps.types
+    copies, types = steps.copies, steps.types(history)
     rng = np.random.default_rng([how.seed, 1])
     shares: dict[str, list[float]] = {}
     right, seen = np.zeros(len(steps.classes)), np.zeros(len(steps.classes))

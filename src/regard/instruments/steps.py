@@ -16,6 +16,8 @@ from regard.recordings.recording import Chunk
 from regard.recordings.storage import Array
 
 LIMIT = 5000  # steps, unless told otherwise
+HISTORY = 4  # words up to a step that are kept
+TYPES = 10  # that a control task has at least for every class
 Label = Literal["word", "position", "target", "prediction", "source", "attended"]
 By = Literal["sample", "step", "distinct"]
 # The arrays that each label is read from; those of the decoder's steps only.
@@ -56,8 +58,7 @@ class Steps:
     labels: Array  # (step,): the number of its class
     classes: tuple[str, ...]  # words by their names, positions by their numbers
     samples: Array  # (step,)
-    words: Array  # (step,): read or fed at the step
-    before: Array  # (step,): the word before it, -1 at the first step
+    words: Array  # (step, HISTORY): read or fed at the step, and before it; -1 before the first
 
     @classmethod
     def of(cls, recording: Recording, reading: Reading) -> Steps:
@@ -77,14 +78,15 @@ class Steps:
             kept = chunk[f"{side}.mask"] & (labels >= 0)
             kept &= wanted[np.maximum(labels, 0)]
             rows, times = np.nonzero(kept)
-            before = np.where(times > 0, words[rows, np.maximum(times - 1, 0)], -1)
+            past = times[:, None] - np.arange(HISTORY)  # (step, HISTORY)
+            read = np.where(past >= 0, words[rows[:, None], np.maximum(past, 0)], -1)
             values = head_of(chunk[name], reading.head, heads)[kept]
-            found.append((values, labels[kept], done + rows, words[kept], before))
+            found.append((values, labels[kept], done + rows, read))
             done += len(words)
             count += len(rows)
             if count >= reading.limit:
                 break
-        values, labels, samples, words, before = (
+        values, labels, samples, words = (
             np.concatenate(parts)[: reading.limit] for parts in zip(*found, strict=True)
         )
         _several(labels, names, reading)
@@ -94,29 +96,30 @@ class Steps:
         place = np.zeros(len(names), dtype=np.int64)
         place[used] = np.arange(len(used))
         classes = tuple(names[n] for n in used)
-        return cls(name, values, place[labels], classes, samples, words, before)
+        return cls(name, values, place[labels], classes, samples, words)
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    @property
-    def types(self) -> Array:
-        """(step,): what a control task gives a random label to (see docs/instruments/probe.md).
+    def types(self, history: int = 0) -> Array:
+        """(step,): what a control task gives a random label to: the last `history` words.
 
-        The word at the step; where the words alone decide the labels, the word with the one before.
+        0: as few words as make `TYPES` types for every class, and do not decide the labels.
         """
-        word = np.unique(self.words, return_inverse=True)[1]
-        pairs = np.unique(np.stack([word, self.labels]), axis=1)
-        if pairs.shape[1] > word.max() + 1:
-            return word
-        return np.unique(np.stack([word, self.before]), axis=1, return_inverse=True)[1].reshape(-1)
+        if not 0 <= history <= HISTORY:
+            raise RegardError(f"history={history} does not fit: it is 0, or 1 to {HISTORY} words.")
+        classes = len(self.classes)
+        for span in [history] if history else range(1, HISTORY + 1):
+            types = _numbered(self.words[:, :span])
+            decided = _numbered(np.stack([types, self.labels], axis=1)).max() == types.max()
+            if types.max() + 1 >= TYPES * classes and not (decided and span == 1):
+                break
+        return types
 
     @property
     def copies(self) -> Array:
         """(step,): the same number for vectors that are the same to the bit."""
-        rows = np.ascontiguousarray(self.vectors)
-        whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
-        return np.unique(whole, return_inverse=True)[1]
+        return _numbered(self.vectors)
 
     def split(self, how: Splitting) -> Iterator[tuple[Array, Array]]:
         """Which steps to learn from and which to test, as numbers of steps; again and again."""
@@ -133,6 +136,13 @@ class Steps:
             chosen = np.zeros(len(parts), dtype=np.bool_)
             chosen[rng.permutation(len(parts))[:count]] = True
             yield np.flatnonzero(~chosen[members]), np.flatnonzero(chosen[members])
+
+
+def _numbered(rows: Array) -> Array:
+    """The same number for rows that are the same to the bit, from 0 on. (row, …) -> (row,)"""
+    rows = np.ascontiguousarray(rows)
+    whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
+    return np.unique(whole, return_inverse=True)[1]
 
 
 def find_quantity(recording: Recording, name: str) -> str:

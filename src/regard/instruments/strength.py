@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from regard.display import Figure, Line, Panel, Points, Rule
+from regard.display import Bars, Figure, Line, Panel, Points, Span
 from regard.errors import RegardError
 from regard.instruments.groups import Group, Grouped, Ranking, grouped
 from regard.instruments.instrument import Measured, Result, Runs, instruments, numbers, opened
@@ -61,6 +61,7 @@ class Strength(Measured):
 class StrengthResult(Result[Strength]):
     """Shares over seeds."""
 
+    norm: Norm
     name = "strength"
 
     def bounds(self, name: str) -> tuple[float, float]:
@@ -80,7 +81,7 @@ class StrengthResult(Result[Strength]):
             [u for u, n in often.items() if (n == len(seed.groups)) == always]
             for always in (True, False)
         )
-        marks: list[Line | Points | Rule] = [
+        marks: list[Line | Points | Span] = [
             Line("", numbers(range(1, len(sizes) + 1)), numbers(sizes), colour=7)
         ]
         for label, units, colour in (
@@ -90,13 +91,18 @@ class StrengthResult(Result[Strength]):
             if units:
                 at = place[units]
                 marks.append(Points(label, numbers(at + 1), numbers(sizes[at]), colour, size=1.6))
-        marks.append(Rule(f"strongest {seed.top:.0%}", x=len(seed.strong) + 0.5))
+        marks.append(Span(f"strongest {seed.top:.0%}", 0.5, len(seed.strong) + 0.5))
+        bars = Bars.of("", {"groups": found["share"], "chance": found["chance"]})
+        amount = "root mean square weight" if self.norm == "l2" else "mean |weight|"
         return Figure(
             "strength",
-            f"Units of {seed.found.quantity} by the mean size of their weights, strongest first,"
+            f"Units of {seed.found.quantity} by the size of their weights, strongest first,"
             f" and those of the groups for {seed.found.label}. Share of a group among the strongest"
             f" {seed.top:.0%}: {found['share']}; the first of {self.n} seeds is shown.",
-            (Panel("Units by strength", "rank of the unit", "mean |weight|", tuple(marks)),),
+            (
+                Panel("Units by strength", "rank of the unit", amount, tuple(marks)),
+                Panel(f"Among the strongest {seed.top:.0%}", "units", "share", (bars,), (0, 1.05)),
+            ),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -153,7 +159,7 @@ def strength(
             )
         return Strength(np.concatenate(sizes), top, found)
 
-    return StrengthResult(tuple(measure(run) for run in opened(runs)))
+    return StrengthResult(tuple(measure(run) for run in opened(runs)), norm)
 
 
 def cells_of(model: nn.Module, quantity: str) -> list[Cell]:
