@@ -1,6 +1,7 @@
 """What the sources say: their experiments, and the ledger of their claims."""
 
 from regard.papers import aitken2021 as aitken2021
+from regard.papers import baan2019 as baan2019
 from regard.papers import chapter36 as chapter36
 from regard.papers import demo as demo
 from regard.papers.claims import Claim, ledger

@@ -1,0 +1,155 @@
+"""baan2019, section 5: components swapped between models, and models pruned to their hubs."""
+
+from __future__ import annotations
+
+from regard.display import Bars, Figure, Panel, Rule, Table
+from regard.instruments.prune import pruned
+from regard.instruments.swap import swapped
+from regard.papers.baan2019.common import SPLITS, Lookup, share
+from regard.papers.experiment import Findings, Measures, Plan, Runs, Scale, experiments
+from regard.statistics import Estimate
+
+# Table 4: components of a baseline put into a guided model, and of a guided one into a baseline.
+INTO_GUIDED = ("encoder", "encoder.embedding", "encoder.W_ih", "encoder.W_hh",
+               "decoder", "decoder.embedding", "decoder.W_ih", "decoder.W_hh")  # fmt: skip
+INTO_BASELINE = ("encoder", "decoder")
+PAIRS = 3  # as in the paper
+KEEP = 0.05
+EPOCHS = 20  # of retraining a pruned model
+
+
+@experiments.register("baan2019/swap")
+class SwapExperiment(Lookup):
+    """Components of one model frozen inside the other."""
+
+    title = "Component substitution"
+    about = (
+        "New compositions after a component of the other kind of model was put in, frozen, and"
+        " the rest trained as before with a fresh optimiser (Table 4)."
+    )
+    claims = ("baan.swap",)
+
+    def then(self, runs: Runs, scale: Scale) -> Plan:
+        """One condition per component; quick: one pair, a third of the time."""
+        pairs = PAIRS if scale == "full" else 1
+        guided, baseline = runs["guided"][:pairs], runs["baseline"][:pairs]
+        plan: Plan = {}
+        for into, donors, components, name in (
+            (guided, baseline, INTO_GUIDED, "guided"),
+            (baseline, guided, INTO_BASELINE, "baseline"),
+        ):
+            updates = None if scale == "full" else into[0].config.training.updates // 3
+            for component in components:
+                plan[f"{name} with {component}"] = [
+                    swapped(a, b, component, updates=updates).config()
+                    for a, b in zip(into, donors, strict=True)
+                ]
+        return plan
+
+    def measure(self, runs: Runs, scale: Scale) -> Findings:
+        """NC of every condition."""
+        pairs = len(runs["guided with encoder"])
+        reference = {name: share(runs[name][:pairs], "NC") for name in ("guided", "baseline")}
+        found: Measures = {"reference": reference["guided"]}
+        found["reference_baseline"] = reference["baseline"]
+        rows = [("guided", "", *(share(runs["guided"][:pairs], split) for split in SPLITS))]
+        for name, components in (("guided", INTO_GUIDED), ("baseline", INTO_BASELINE)):
+            for component in components:
+                condition = runs[f"{name} with {component}"]
+                key = component.replace(".", "_")
+                found[key if name == "guided" else f"baseline_{key}"] = share(condition, "NC")
+                rows.append((name, component, *(share(condition, split) for split in SPLITS)))
+        rows.append(("baseline", "", *(share(runs["baseline"][:pairs], s) for s in SPLITS)))
+        bars = (
+            Bars.of("guided", {c: found[c.replace(".", "_")] for c in INTO_GUIDED}, 0),
+            Rule("guided as it was", y=reference["guided"].mean),
+        )
+        other = (
+            Bars.of("baseline", {c: found[f"baseline_{c}"] for c in INTO_BASELINE}, 1),
+            Rule("baseline as it was", y=reference["baseline"].mean),
+        )
+        return Findings(
+            {"baan.swap": found},
+            (
+                Table(
+                    f"Sequence accuracy after substitution, {pairs} pairs (Table 4)",
+                    ("model", "component of the other", *SPLITS),
+                    tuple(rows),
+                ),
+            ),
+            (
+                Figure(
+                    "baan-swap",
+                    "New compositions (NC) after a component of the other kind of model was frozen"
+                    f" inside and the rest retrained (Table 4), {pairs} pairs.",
+                    (
+                        Panel(
+                            "Baseline parts in guided models", "component", "NC", bars, (0, 1.05)
+                        ),
+                        Panel("Guided parts in baselines", "component", "NC", other, (0, 1.05)),
+                    ),
+                ),
+            ),
+        )
+
+
+@experiments.register("baan2019/prune")
+class PruneExperiment(Lookup):
+    """Only the strongest units."""
+
+    title = "Neuron pruning"
+    about = (
+        "Guided models with only the 5 % most strongly connected units of encoder and decoder, at"
+        " once and after 20 epochs of retraining, with the mask held and without (section 5.2)."
+    )
+    claims = ("baan.prune",)
+
+    def then(self, runs: Runs, scale: Scale) -> Plan:
+        """Retraining in both ways."""
+        epochs = EPOCHS if scale == "full" else 5
+        return {
+            f"mask {way}": [
+                pruned(run, KEEP, "units", held=way == "held", epochs=epochs).config()
+                for run in runs["guided"]
+            ]
+            for way in ("held", "free")
+        }
+
+    def plan(self, scale: Scale) -> Plan:
+        """Guided models alone."""
+        return {"guided": self.models(scale, 1)}
+
+    def measure(self, runs: Runs, scale: Scale) -> Findings:
+        """Every split at every stage."""
+        cut = [pruned(run, KEEP, "units").metrics() for run in runs["guided"]]
+        stages: dict[str, Measures] = {
+            "full": {split: share(runs["guided"], split) for split in SPLITS},
+            "pruned": {split: Estimate.share(m[split] for m in cut) for split in SPLITS},
+            "free": {split: share(runs["mask free"], split) for split in SPLITS},
+            "held": {split: share(runs["mask held"], split) for split in SPLITS},
+        }
+        said = {"full": "as it was", "pruned": "pruned", "free": "retrained, mask free",
+                "held": "retrained, mask held"}  # fmt: skip
+        bars = tuple(
+            Bars.of(said[stage], values, colour)
+            for colour, (stage, values) in enumerate(stages.items())
+        )
+        return Findings(
+            {"baan.prune": {stage: values["NC"] for stage, values in stages.items()}},
+            (
+                Table(
+                    f"The strongest {KEEP:.0%} of units, {len(cut)} models",
+                    ("stage", *SPLITS),
+                    tuple((said[stage], *values.values()) for stage, values in stages.items()),
+                ),
+            ),
+            (
+                Figure(
+                    "baan-prune",
+                    f"Sequence accuracy of guided models with only their strongest {KEEP:.0%} of"
+                    " units, at once and retrained; without a held mask what was pruned can grow"
+                    f" back. {len(cut)} seeds.",
+                    (Panel("By split", "split", "sequence accuracy", bars, (0, 1.05)),),
+                ),
+            ),
+        )

@@ -1,0 +1,148 @@
+"""baan2019, section 3: heat maps, connectivity and polarity of the weights."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from regard.display import Figure, Panel, Table
+from regard.instruments import connectivity, polarity, weights
+from regard.instruments.blocks import held
+from regard.instruments.connectivity import ConnectivityResult
+from regard.papers.baan2019.common import MODELS, Lookup, more, over_seeds
+from regard.papers.experiment import Findings, Measures, Runs, Scale, experiments
+from regard.runs import Run
+from regard.statistics import Estimate
+from regard.tasks.vocabulary import SOS, SPECIAL
+
+EMBEDDING = "decoder.embedding"
+# The blocks of Fig. 2, the end at which the paper finds hubs, and its thresholds.
+GRAPHS = {
+    "encoder": ("encoder.0.W_hh.update", "in", 0.2),
+    "decoder": ("decoder.0.W_ih.update", "out", 0.17),
+}
+# The matrices that the paper names when it speaks of both gates.
+POLAR = ("encoder.0.W_hh", "decoder.0.W_ih")
+
+
+def row_sizes(run: Run) -> tuple[float, float]:
+    """Mean |w| of the decoder embedding's rows of words, and of its row of the start token."""
+    sizes = np.abs(held(run)[0][EMBEDDING]).mean(axis=1)
+    return float(sizes[len(SPECIAL) :].mean()), float(sizes[SOS])
+
+
+def over(run: Run) -> float:
+    """The share of weights over the paper's thresholds, mean of its two blocks."""
+    blocks = held(run)[0]
+    return float(np.mean([(np.abs(blocks[b]) > limit).mean() for b, _, limit in GRAPHS.values()]))
+
+
+@experiments.register("baan2019/weights")
+class WeightsExperiment(Lookup):
+    """What guidance does to the weights."""
+
+    title = "Weights of guided models and baselines"
+    about = (
+        "Heat maps of the decoder's embedding (Fig. 1), the graphs of the strongest 1 % of the"
+        " update gates' weights (Fig. 2), and update against reset gates."
+    )
+    claims = ("baan.embedding-heatmap", "baan.graph", "baan.polarity")
+
+    def measure(self, runs: Runs, scale: Scale) -> Findings:
+        """Sizes of rows, inequality of degrees, correlation of gates."""
+        rows = {name: [row_sizes(run) for run in runs[name]] for name in MODELS}
+        pairs = list(zip(rows["guided"], rows["baseline"], strict=True))
+        embedding: Measures = {
+            "ratio_words": Estimate.of(a[0] / b[0] for a, b in pairs),
+            "ratio_start": Estimate.of(a[1] / b[1] for a, b in pairs),
+            **{f"words_{name}": Estimate.of(x for x, _ in rows[name]) for name in MODELS},
+            **{f"start_{name}": Estimate.of(x for _, x in rows[name]) for name in MODELS},
+        }
+        graphs = {
+            (side, name): connectivity(runs[name], block=block)
+            for side, (block, _, _) in GRAPHS.items()
+            for name in MODELS
+        }
+        every = [run for name in MODELS for run in runs[name]]
+        graph: Measures = {"over": over_seeds(every, over)}
+        for side, (_, end, _) in GRAPHS.items():
+            found = {name: graphs[side, name].estimates() for name in MODELS}
+            graph[f"gini_{side}_more"] = more(
+                found["guided"][f"gini {end}"], found["baseline"][f"gini {end}"]
+            )
+            for name in MODELS:
+                graph[f"gini_{side}_{name}"] = found[name][f"gini {end}"]
+                graph[f"polar_{side}_{name}"] = found[name][f"polarity {end}"]
+                graph[f"modularity_{side}_{name}"] = found[name]["modularity"]
+        gates = {name: polarity(runs[name]) for name in MODELS}
+        polar = {
+            name: Estimate.of(
+                (
+                    np.mean([seed.values()[f"{matrix} strong pearson"] for matrix in POLAR])
+                    for seed in gates[name].seeds
+                ),
+                (-1.0, 1.0),
+            )
+            for name in MODELS
+        }
+        maps = {name: weights(runs[name], block=EMBEDDING) for name in MODELS}
+        return Findings(
+            {"baan.embedding-heatmap": embedding, "baan.graph": graph, "baan.polarity": polar},
+            (
+                Table(
+                    "Mean |w| of the decoder embedding's rows",
+                    ("model", "words", "start token"),
+                    tuple(
+                        (name, embedding[f"words_{name}"], embedding[f"start_{name}"])
+                        for name in MODELS
+                    ),
+                ),
+                self._graph_table(graphs),
+                *(gates[name].table() for name in MODELS),
+            ),
+            (
+                _titled(
+                    "baan-embedding",
+                    "The decoder's embedding, clipped to ±1: rows are words, columns units (Fig. 1)."
+                    " The first seed of each is shown.",
+                    {name: maps[name].figure().panels[0] for name in MODELS},
+                ),
+                _titled(
+                    "baan-graph",
+                    "The strongest 1 % of the update gates' weights, from units at the bottom to"
+                    " units at the top; red positive, blue negative (Fig. 2). First seeds.",
+                    {
+                        f"{name}, {side}": graphs[side, name].figure().panels[0]
+                        for side in GRAPHS
+                        for name in MODELS
+                    },
+                ),
+                _titled(
+                    "baan-polarity",
+                    "Mean weight of each unit in the update gate against the reset gate. First"
+                    " seeds.",
+                    {
+                        f"{name}, {panel.title}": panel
+                        for name in MODELS
+                        for panel in gates[name].figure().panels
+                        if any(matrix in panel.title for matrix in POLAR)
+                    },
+                ),
+            ),
+        )
+
+    def _graph_table(self, graphs: dict[tuple[str, str], ConnectivityResult]) -> Table:
+        shown = ("threshold", "gini in", "gini out", "held in", "held out", "polarity in",
+                 "polarity out", "modularity", "modularity by chance")  # fmt: skip
+        rows = tuple(
+            (f"{side} ({name})", *(result.estimates()[what] for what in shown))
+            for (side, name), result in graphs.items()
+        )
+        return Table("The strongest 1 % of the update gates' weights", ("block", *shown), rows)
+
+
+def _titled(name: str, caption: str, panels: dict[str, Panel]) -> Figure:
+    from dataclasses import replace
+
+    return Figure(
+        name, caption, tuple(replace(panel, title=title) for title, panel in panels.items())
+    )
