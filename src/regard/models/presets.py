@@ -195,6 +195,11 @@ BAAN: Preset = {
     "training.best_by": "loss",
     "paper:training.batch": 1,
     "paper:training.updates": 23_200,
+    "fast:training.batch": 4,
+    "fast:training.learning_rate": 2e-3,
+    "fast:training.decay": "linear",
+    "fast:training.updates": 4000,
+    "fast:training.checkpoint_every": 400,
 }
 
 presets.register("baan")(BAAN)

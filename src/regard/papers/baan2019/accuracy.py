@@ -41,14 +41,9 @@ class AccuracyExperiment(Lookup):
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Accuracy by split."""
-        found = {
-            name: {split: share(runs[name], split) for split in SPLITS}
-            for name in (*MODELS, "fast")
-        }
-        longer = {
-            name: {part: share(runs[name], f"longer_{part}") for part in LONGER}
-            for name in (*MODELS, "fast")
-        }
+        names = (*MODELS, "fast")
+        found = {n: {split: share(runs[n], split) for split in SPLITS} for n in names}
+        longer = {n: {part: share(runs[n], f"longer_{part}") for part in LONGER} for n in names}
         table = {f"{name}_{split}": found[name][split] for name in MODELS for split in SPLITS}
         worst = {
             f"worst_{split}": Estimate.share([min(found["fast"][split].values)]) for split in SPLITS
@@ -113,9 +108,7 @@ class LSTMExperiment(Lookup):
     """The same with LSTM cells."""
 
     title = "Lookup tables with LSTM cells"
-    about = (
-        "Guided models and baselines whose cells are LSTMs, beside those with GRUs (footnote 1)."
-    )
+    about = "Guided models and baselines with LSTM cells, beside those with GRUs (footnote 1)."
     claims = ("baan.lstm",)
 
     def plan(self, scale: Scale) -> Plan:

@@ -83,10 +83,8 @@ class SwapExperiment(Lookup):
                     "New compositions (NC) after a component of the other kind of model was frozen"
                     f" inside and the rest retrained (Table 4), {pairs} pairs.",
                     (
-                        Panel(
-                            "Baseline parts in guided models", "component", "NC", bars, (0, 1.05)
-                        ),
-                        Panel("Guided parts in baselines", "component", "NC", other, (0, 1.05)),
+                        Panel("Baseline parts, guided models", "component", "NC", bars, (0, 1.05)),
+                        Panel("Guided parts, baselines", "component", "NC", other, (0, 1.05)),
                     ),
                 ),
             ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from regard.display import Figure, Panel, Table
@@ -77,7 +79,7 @@ class WeightsExperiment(Lookup):
         polar = {
             name: Estimate.of(
                 (
-                    np.mean([seed.values()[f"{matrix} strong pearson"] for matrix in POLAR])
+                    float(np.mean([seed.values()[f"{m} strong pearson"] for m in POLAR]))
                     for seed in gates[name].seeds
                 ),
                 (-1.0, 1.0),
@@ -102,7 +104,7 @@ class WeightsExperiment(Lookup):
             (
                 _titled(
                     "baan-embedding",
-                    "The decoder's embedding, clipped to ±1: rows are words, columns units (Fig. 1)."
+                    "The decoder's embedding, clipped to ±1; a row per word (Fig. 1)."
                     " The first seed of each is shown.",
                     {name: maps[name].figure().panels[0] for name in MODELS},
                 ),
@@ -141,8 +143,6 @@ class WeightsExperiment(Lookup):
 
 
 def _titled(name: str, caption: str, panels: dict[str, Panel]) -> Figure:
-    from dataclasses import replace
-
     return Figure(
         name, caption, tuple(replace(panel, title=title) for title, panel in panels.items())
     )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from regard.display import Bars, Figure, Panel, Table
 from regard.instruments import activations, gates, groups, probe, strength
+from regard.instruments.gates import GatesResult
 from regard.instruments.groups import GroupsResult
+from regard.instruments.instrument import Result
 from regard.papers.baan2019.common import MODELS, Lookup, looked, more
 from regard.papers.experiment import Findings, Measures, Runs, Scale, experiments
 from regard.recordings import Recording
@@ -57,9 +61,10 @@ class UnitsExperiment(Lookup):
                 for way in ("left", "right")
             },
         }
-        pictures = [("baan-activations", ranges, "Values of 50 sampled units (Fig. 3)."),
-                    ("baan-gates", shut, "Left- and right-saturation of each unit's gates"
-                     " (Fig. 4); z keeps.")]  # fmt: skip
+        pictures: list[tuple[str, Mapping[str, Result[Any]], str]] = [
+            ("baan-activations", ranges, "Values of 50 sampled units (Fig. 3)."),
+            ("baan-gates", shut, "Left- and right-saturation of each unit's gates (Fig. 4)."),
+        ]
         return Findings(
             {"baan.activations": narrow, "baan.gates": saturation},
             tuple(replace(shut[name].table(), title=f"{name}: saturation") for name in MODELS),
@@ -75,7 +80,7 @@ class UnitsExperiment(Lookup):
         )
 
 
-def _mean(result, names, what) -> Estimate:  # type: ignore[no-untyped-def]
+def _mean(result: GatesResult, names: Sequence[str], what: str) -> Estimate:
     """One number per seed: the mean over some gates."""
     return Estimate.share(
         float(np.mean([seed.values()[f"{name} {what}"] for name in names])) for seed in result.seeds
@@ -122,8 +127,8 @@ class GroupsExperiment(Lookup):
             "share_baseline": strong["baseline"]["share"],
             "chance": strong["guided"]["chance"],
         }
-        columns = ("what", "model", "accuracy of the group", "with all units", "units (first class)",
-                   "units (all classes)")  # fmt: skip
+        columns = ("what", "model", "accuracy of the group", "with all units",
+                   "units (first class)", "units (all classes)")  # fmt: skip
         panels = tuple(
             Panel(
                 title,
@@ -164,6 +169,7 @@ class GroupsExperiment(Lookup):
     def _controls(self, seen: dict[str, list[Recording]], splits: int) -> Table:
         """The same probes with a control task, on samples that training them did not see."""
         rows = []
+        columns = ("quantity", "model", "accuracy", "control", "selectivity")
         for quantity, label in PROBED.values():
             for name in MODELS:
                 found = probe(seen[name], quantity, label, TABLES, splits=splits).estimates()  # type: ignore[arg-type]
