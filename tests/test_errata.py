@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression
 
 from regard.models import models
+from regard.models.cells import cells
 
 
 def test_worked_softmax() -> None:
@@ -27,6 +30,29 @@ def test_size_of_the_addition_model() -> None:
     count = kind(config(cell="lstm", hidden=128, embedding=32), 15, 15).parameter_count
     by_hand = 2 * 15 * 32 + 2 * 4 * 128 * (32 + 128 + 2) + 128 * 15 + 15
     assert count == by_hand == 168_783
+
+
+def test_an_open_update_gate_keeps_in_one_gru_and_writes_in_the_other() -> None:
+    h, x = torch.ones(1, 1), torch.zeros(1, 3)
+    x[:, 1] = 20.0  # the update gate's block: wide open
+    for name, kept in (("gru-torch", 1.0), ("gru-cho", 0.0)):
+        cell = cells[name](1, 1)
+        for parameter in cell.parameters():
+            torch.nn.init.zeros_(parameter)
+        with torch.no_grad():
+            (after,), gates = cell.step(x, (h,))
+        assert float(gates["update"]) == pytest.approx(1.0)
+        assert float(after) == pytest.approx(kept, abs=1e-6)
+
+
+def test_a_default_probe_is_regularised() -> None:
+    x = np.random.default_rng(0).normal(size=(200, 5))
+    y = (x[:, 0] + 0.5 * x[:, 1] > 0).astype(int)
+    sizes = [
+        np.abs(LogisticRegression(C=C, max_iter=10_000).fit(x, y).coef_).sum() for C in (1.0, 1e6)
+    ]
+    assert LogisticRegression().C == 1.0
+    assert sizes[1] > 5 * sizes[0]
 
 
 def test_a_softmax_over_decoder_steps_gives_no_mean_of_encoder_states() -> None:
