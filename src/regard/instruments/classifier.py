@@ -83,20 +83,24 @@ class Growing:
         self.shares = np.empty((count, self.steps), dtype=np.float32)  # p (class, step)
         self.right = own * self.steps + np.arange(self.steps)  # of each step's class, in p
 
-    def add(self, column: Array) -> Linear:
+    def add(self, column: Array, tolerance: float = TOLERANCE) -> Linear:
         """The classifier with one more unit (step,)."""
         units = self.weights.shape[1]
         self.columns[units] = column
         self.weights = np.pad(self.weights, ((0, 0), (0, 1)))
-        self._descend(self.columns[: units + 1])
+        return self.refined(tolerance)
+
+    def refined(self, tolerance: float = TOLERANCE) -> Linear:
+        """The classifier of the units that are there, until the gradient is this small."""
+        self._descend(self.columns[: self.weights.shape[1]], tolerance)
         return Linear(self.classes, self.weights)
 
-    def _descend(self, x: Array) -> None:
+    def _descend(self, x: Array, tolerance: float) -> None:
         loss, slope = self._loss(self.weights, x)
         inverse = self._inverse(x)
         pairs: list[tuple[Array, Array, float]] = []
         for _ in range(ITERATIONS):
-            if np.abs(slope).max() <= TOLERANCE:
+            if np.abs(slope).max() <= tolerance:
                 return
             way = -_newton(slope, pairs, inverse)
             fall = float(np.vdot(slope, way))
