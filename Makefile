@@ -44,7 +44,8 @@ docs: setup
 bench: setup
 	$(BIN)/regard bench training --json > benchmarks/training.json
 	$(BIN)/regard bench instruments --json > benchmarks/instruments.json
-	@cat benchmarks/training.json benchmarks/instruments.json
+	$(BIN)/regard bench lookup --json > benchmarks/lookup.json
+	@cat benchmarks/training.json benchmarks/instruments.json benchmarks/lookup.json
 
 # Measured results into docs/ and the README, after `regard demo` and `regard reproduce`.
 publish: setup
