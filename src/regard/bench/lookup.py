@@ -1,6 +1,6 @@
 """`regard bench lookup`: training of baan2019's guided model, and groups of units.
 
-Times are processor seconds of one thread, which hardly rise when others use the machine.
+Times are processor seconds of one thread, which rise little when others use the machine.
 """
 
 from __future__ import annotations
