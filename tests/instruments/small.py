@@ -9,8 +9,8 @@ import torch
 
 from regard.models import EncoderDecoder, Seq2Seq, Transformer
 from regard.models.attention import attentions
-from regard.models.encoder_decoder import EncoderDecoderConfig
 from regard.models.transformer import TransformerConfig
+from regard.models.wiring import EncoderDecoderConfig
 from regard.recordings import Recording, record
 from regard.tasks import Batch, Vocabulary, collate
 

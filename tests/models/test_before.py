@@ -13,7 +13,7 @@ from regard.models import EncoderDecoder, greedy
 from regard.models.attention import obeyed
 from regard.models.cells import OUTWEIGHS
 from regard.models.components import components, parameters_of
-from regard.models.encoder_decoder import EncoderDecoderConfig
+from regard.models.wiring import EncoderDecoderConfig
 from regard.runs import assemble
 from regard.tasks import Batch
 from regard.training.forcing import forward, remembered

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
-from pydantic import Field, field_validator, model_validator
 from torch import Tensor, nn
 
 from regard.config import Config
-from regard.errors import unknown
-from regard.models.attention import AdditiveReLU, Attention, Merge, Site, attentions, joined
+from regard.models.attention import AdditiveReLU, Attention, Site, attentions, joined
 from regard.models.by_hand import Walk
 from regard.models.cells import Inputs, State, TorchCell, cells, vectors
 from regard.models.encoder import Encoder, FeedForward, Gates, run
@@ -18,101 +16,11 @@ from regard.models.focus import Focus, FullFocus, focuses
 from regard.models.inputs import Embedding, OneHot
 from regard.models.outputs import Memory, Output, OutputLayer, Seq2Seq
 from regard.models.positions import Sinusoidal
+from regard.models.wiring import EncoderDecoderConfig
 from regard.registry import Registry
 from regard.tasks.batch import mask
 
 models: Registry[tuple[type[Config], type[Seq2Seq]]] = Registry("kind of model")
-
-
-class EncoderDecoderConfig(Config):
-    """Settings of the recurrent encoder-decoder."""
-
-    cell: str = Field("lstm", description="recurrent cell; gru alone means gru-torch")
-    hidden: int = Field(128, ge=1, description="size of a hidden state")
-    layers: int = Field(1, ge=1, description="recurrent layers on each side")
-    bidirectional: bool = Field(False, description="the encoder reads both ways")
-    recurrent: bool = Field(
-        True, description="false: every state is made from zeros and the input alone (AO)"
-    )
-    initial_state: Literal["zeros", "trainable"] = Field(
-        "zeros", description="the encoder's state before the first word"
-    )
-    inputs: Literal["embedding", "one-hot"] = Field("embedding", description="how words enter")
-    embedding: int = Field(32, ge=1, description="size of an embedding")
-    decoder_embedding: int | None = Field(
-        None, ge=1, description="size of the decoder's embedding; default: that of embedding"
-    )
-    one_hot_size: int | None = Field(
-        None, ge=1, description="dimensions of one-hot inputs, zero past the words; default: none"
-    )
-    first_input: Literal["sos", "uniform"] = Field(
-        "sos", description="the decoder's first input: <SOS>, or the mean of all words"
-    )
-    positions: Literal["none", "sinusoidal"] = Field(
-        "none", description="what is added to the inputs of both sides"
-    )
-    time_scale: float = Field(10_000.0, gt=1, description="base of the positions' frequencies")
-    amplitude: float = Field(1.0, gt=0, description="factor of the positions")
-    rotation: bool = Field(False, description="turn the positions by a random rotation")
-    attention: str = Field("none", description="none, or an attention kind")
-    heads: int = Field(1, ge=1, description="attention heads")
-    attention_size: int | None = Field(
-        None, ge=1, description="size of a query and a key, per head; default: hidden"
-    )
-    merge: Merge = Field("sum", description="how the heads' contexts become one")
-    attend: Literal["after", "before"] = Field(
-        "after",
-        description="attend with the new state, or with the old one before the recurrent step",
-    )
-    focus: Literal["none", "concatenate", "full"] = Field(
-        "none",
-        description="how the context enters the step (attend=before): beside the word, or"
-        " weighted by it unit by unit (full focus)",
-    )
-    readout: Literal["auto", "state", "context", "both"] = Field(
-        "auto",
-        description="what the output layer sees; auto: both where attention follows the step",
-    )
-    readout_bias: bool = Field(True, description="a bias in the output layer")
-    uniform: float | None = Field(
-        None, gt=0, description="draw every parameter from U(±this) instead of its own default"
-    )
-
-    @field_validator("cell")
-    @classmethod
-    def _cell(cls, name: str) -> str:
-        name = "gru-torch" if name == "gru" else name
-        if name not in cells:
-            raise ValueError(unknown("cell", name, cells).rstrip("."))
-        return name
-
-    @field_validator("attention")
-    @classmethod
-    def _attention(cls, name: str) -> str:
-        if name != "none" and name not in attentions:
-            raise ValueError(unknown("attention", name, ["none", *attentions]).rstrip("."))
-        return name
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> EncoderDecoderConfig:
-        attending = self.attention != "none"
-        if not attending and (self.readout in ("context", "both") or not self.recurrent):
-            what = f"readout={self.readout}" if self.recurrent else "recurrent=false"
-            raise ValueError(f"{what} needs an attention, for example attention=dot")
-        if self.heads > 1 and not (attending and attentions[self.attention].many_heads):
-            able = ", ".join(name for name, kind in attentions.items() if kind.many_heads)
-            raise ValueError(f"heads={self.heads} needs an attention that has heads: {able}")
-        if self.attention_size and not (attending and attentions[self.attention].sized):
-            able = ", ".join(name for name, kind in attentions.items() if kind.sized)
-            raise ValueError(f"attention_size needs an attention that has one: {able}")
-        if not self.recurrent and (self.bidirectional or self.initial_state == "trainable"):
-            raise ValueError("recurrent=false has no direction and no initial state to learn")
-        first = self.attend == "before"
-        if first and not (attending and self.recurrent):
-            raise ValueError("attend=before needs an attention and a recurrent decoder")
-        if first != (self.focus != "none"):
-            raise ValueError("attend=before goes with focus=concatenate or full, and only it does")
-        return self
 
 
 class EncoderDecoder(Seq2Seq):
