@@ -172,9 +172,9 @@ presets.register("ao-paper")({**AO, **PAPER, "one-to-one/model.one_hot_size": 50
 # baan2019, as its program has it: attention before the step with an MLP, full focus, own
 # predictions only, everything from U(±0.08), one example at a time for 100 epochs of 232 rows,
 # losses summed over steps, the best checkpoint by validation loss. `guidance=1` is the guided
-# model, `guidance=0` the baseline. `recipe=fast` gets to the same table in a fifth of the time: what
-# matters is how far the weights wander after the training loss is zero, which a higher rate at a
-# small batch does in fewer updates (docs/recipes.md).
+# model, `guidance=0` the baseline. `recipe=fast` gets to the same table in a fifth of the time:
+# what seems to matter is how far the weights wander once the training loss is zero, for which a
+# higher rate at a small batch needs fewer updates (docs/recipes.md).
 BAAN: Preset = {
     "model.kind": "encoder-decoder",
     "model.cell": "gru-torch",

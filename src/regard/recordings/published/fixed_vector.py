@@ -6,7 +6,8 @@ from torch import nn
 
 from regard.models.cells import TorchCell
 from regard.models.encoder import Encoder
-from regard.models.encoder_decoder import EncoderDecoder, EncoderDecoderConfig
+from regard.models.encoder_decoder import EncoderDecoder
+from regard.models.wiring import EncoderDecoderConfig
 from regard.recordings.published.numbering import Numbering, Renumbered
 from regard.recordings.published.speller import NEVER, Published, Weights, fill
 
