@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from regard.models.attention import Attention, Site, attentions
+from regard.models.attention import AdditiveReLU, Attention, Site, attentions
 
 MASK = torch.tensor([[True] * 5, [True, True, False, False, False]])
 
@@ -60,13 +60,20 @@ def test_padding_changes_nothing(attention: Attention) -> None:
 
 
 def test_bilinear_sites_are(attention: Attention) -> None:
-    _, site = attended(attention, *inputs(), MASK)
+    given = inputs()
+    _, site = attended(attention, *given, MASK)
     if site.bilinear:
         torch.testing.assert_close(site.scores, site.queries @ site.keys.transpose(-1, -2))
     else:
         assert site.vector is not None
-        both = torch.tanh(site.queries[:, :, :, None] + site.keys[:, :, None])
-        torch.testing.assert_close(site.scores, (both * site.vector[:, None, None]).sum(-1))
+        bend = {"additive": torch.tanh, "additive-relu": torch.relu}[site.scorer]
+        both = bend(site.queries[:, :, :, None] + site.keys[:, :, None])
+        found = (both * site.vector[:, None, None]).sum(-1)
+        if isinstance(attention, AdditiveReLU):
+            torch.nn.init.normal_(attention.bias)  # a constant, which no softmax sees
+            site = attended(attention, *given, MASK)[1]
+            found = found + attention.bias[:, None, None]
+        torch.testing.assert_close(site.scores, found)
 
 
 def test_gradient_by_finite_differences(attention: Attention) -> None:
