@@ -198,7 +198,8 @@ class Trainer:
             torch._foreach_mul_(gradients, self.config.clip / norm)
         optimizer.step()
         if name == "model" and self.masks:
-            torch._foreach_mul_(list(self.masks), list(self.masks.values()))
+            with torch.no_grad():
+                torch._foreach_mul_(list(self.masks), list(self.masks.values()))
 
     def state(self) -> dict[str, Tensor]:
         """Everything that the next update depends on, as named tensors."""
