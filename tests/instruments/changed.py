@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from regard.runs import Run, assemble, execute
+from regard.runs import Run, RunConfig, assemble, execute, run_all
 
 TASK = {"tables": 4, "bits": 2, "held_out_tables": 1, "held_out_compositions": 2,
         "held_out_inputs": 1, "held_out": 2}  # fmt: skip
@@ -27,6 +28,11 @@ KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
                                                 "feedforward": 8}),
     "ao": ("one-to-one", "ao", {**TIME, "hidden": 8, "held_out": 6}),
 }  # fmt: skip
+
+
+def here(configs: Sequence[RunConfig], root: Path) -> list[Run]:
+    """In this process: starting another takes seconds."""
+    return run_all(configs, root, jobs=1)
 
 
 def trained(kind: str, root: Path, seed: int = 0, **more: Any) -> Run:

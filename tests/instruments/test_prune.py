@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from changed import KINDS, trained, weights
+from changed import KINDS, here, trained, weights
 from torch import Tensor
 
 import regard
@@ -16,18 +15,13 @@ from regard import RegardError, Run
 from regard.instruments.prune import prune_units, prune_weights, pruned
 from regard.models import EncoderDecoder
 from regard.models.outputs import Memory
-from regard.runs import RunConfig, assemble, execute, run_all
+from regard.runs import assemble, execute
 from regard.runs.files import read_json
 from regard.tasks import Batch
 from regard.training import loop
 
 RECURRENT = ("baan", "aed", "ved", "layers", "two-way")
 KEEP, KEPT = 0.25, 2  # of eight units
-
-
-def here(configs: Sequence[RunConfig], root: Path) -> list[Run]:
-    """In this process: starting another takes seconds."""
-    return run_all(configs, root, jobs=1)
 
 
 @pytest.fixture(scope="module")

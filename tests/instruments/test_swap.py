@@ -8,21 +8,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from changed import KINDS, trained, weights
+from changed import KINDS, here, trained, weights
 
 import regard
 from regard import RegardError, Run
 from regard.instruments.retrain import duration
 from regard.instruments.swap import swapped, swaps
 from regard.models.components import components
-from regard.runs import RunConfig, execute, list_runs, run_all
+from regard.runs import RunConfig, execute, list_runs
 from regard.runs.files import read_json, read_origin
 from regard.training import loop
-
-
-def here(configs: Sequence[RunConfig], root: Path) -> list[Run]:
-    """In this process: starting another takes seconds."""
-    return run_all(configs, root, jobs=1)
 
 
 @pytest.fixture(scope="module")
