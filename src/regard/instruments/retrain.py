@@ -151,7 +151,9 @@ class StagesResult(Result[Stages]):
         bars = []
         for colour, (stage, splits) in enumerate(self.first.stages.items()):
             values = {
-                "test" if split == "accuracy" else split: found[f"{split} {stage}"]
+                "test" if split == "accuracy" else split.replace("_", " "): found[
+                    f"{split} {stage}"
+                ]
                 for split in splits
                 if not split.endswith("token_accuracy") and f"{split} {stage}" in found
             }
