@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class RegardError(Exception):
@@ -21,6 +24,20 @@ def in_words(error: OSError) -> str:
     """What the operating system refused, as a sentence."""
     place = f": {error.filename}" if error.filename else ""
     return f"{error.strerror or error}{place}."
+
+
+def together(calls: Iterable[Callable[[], T]]) -> list[T]:
+    """What every call gives; where some fail, the faults of all of them at once."""
+    given: list[T] = []
+    faults: list[str] = []
+    for call in calls:
+        try:
+            given.append(call())
+        except RegardError as error:
+            faults += error.faults
+    if faults:
+        raise RegardError(*dict.fromkeys(faults))
+    return given
 
 
 def nearest(name: str, options: Iterable[str]) -> str | None:

@@ -3,46 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
+from command import Command
 
 import regard as library
-from regard.cli.main import main
 
 SMALL = {"hidden": 8, "updates": 0, "held_out": 10}
-
-
-class Done(NamedTuple):
-    """What a command left."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-Command = Callable[..., Done]
-
-
-@pytest.fixture
-def regard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """The command in this process: starting another takes seconds, and there are many."""
-
-    def run(*words: str | Path, cwd: Path | None = None) -> Done:
-        monkeypatch.setattr(sys, "argv", ["regard", *map(str, words)])
-        if cwd is not None:
-            monkeypatch.chdir(cwd)
-        code: Any = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code or 0
-        return Done(code, *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -30,6 +30,14 @@ ResultsFolder = Annotated[
     Path | None,
     typer.Option("--out", help="Folder of results; default: $REGARD_RESULTS or ./results."),
 ]
+FiguresFolder = Annotated[Path | None, typer.Option("--out", help="Folder for tables and figures.")]
+OwnRunsFolder = Annotated[
+    Path | None, typer.Option("--runs", help="Folder of the new runs; default: the old ones'.")
+]
+Updates = Annotated[int | None, typer.Option(help="Updates of retraining.", min=0)]
+Epochs = Annotated[
+    int | None, typer.Option(help="Instead: epochs, of a task with a fixed set of rows.", min=1)
+]
 Scales = Annotated[str, typer.Option(help="quick (minutes) or full (the source's settings).")]
 
 
@@ -134,15 +142,75 @@ def inspect(
     top: Annotated[
         int | None, typer.Option(help="Source positions to look at (breakdown).", min=1)
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for tables and figures.")
-    ] = None,
+    out: FiguresFolder = None,
     json: Json = False,
 ) -> None:
     """Put instruments on a run or a recording; several seeds give intervals."""
     from regard.cli.looking import inspect_command
 
     inspect_command(target, what or [], others or [], n, top, out, json)
+
+
+@app.command(
+    epilog="Example: regard swap --into runs/lookup-s0-… --from runs/lookup-s1-…"
+    " --component encoder.embedding --epochs 100",
+)
+def swap(
+    into: Annotated[
+        list[Path], typer.Option("--into", help="The receiving run; several make several pairs.")
+    ],
+    donor: Annotated[
+        list[Path], typer.Option("--from", help="The giving run, one for each --into, in order.")
+    ],
+    component: Annotated[
+        list[str],
+        typer.Option(help="What is swapped: encoder, decoder.embedding, …; each by itself."),
+    ],
+    updates: Updates = None,
+    epochs: Epochs = None,
+    jobs: Jobs = None,
+    runs: OwnRunsFolder = None,
+    out: FiguresFolder = None,
+    json: Json = False,
+) -> None:
+    """Put a component of one model into another, freeze it, and train the rest."""
+    from regard.cli.changing import swap_command
+
+    swap_command(into, donor, component, updates, epochs, jobs, runs, out, json)
+
+
+@app.command(
+    epilog="Example: regard prune runs/lookup-s0-… --keep 0.05 --mask held --epochs 20",
+)
+def prune(
+    run: Annotated[Path, typer.Argument(help="A run's folder.")],
+    others: Annotated[
+        list[Path] | None,
+        typer.Option("--with", help="Another seed's run; may be given repeatedly."),
+    ] = None,
+    keep: Annotated[float, typer.Option(help="The share that is kept, at most 1.")] = 0.05,
+    what: Annotated[str, typer.Option(help="units (of each cell) or weights (of each matrix).")] = (
+        "units"
+    ),
+    mask: Annotated[
+        str,
+        typer.Option(
+            help="Retrain with the pruned held at zero, free to grow back, both, or none:"
+            " do not retrain."
+        ),
+    ] = "both",
+    updates: Updates = None,
+    epochs: Epochs = None,
+    jobs: Jobs = None,
+    runs: OwnRunsFolder = None,
+    out: FiguresFolder = None,
+    json: Json = False,
+) -> None:
+    """Keep only the strongest units or weights of a model, and retrain it."""
+    from regard.cli.changing import prune_command
+
+    places = [run, *(others or [])]
+    prune_command(places, keep, what, mask, updates, epochs, jobs, runs, out, json)
 
 
 @app.command(

@@ -17,9 +17,11 @@ from regard.instruments.orthogonality import orthogonality
 from regard.instruments.paths import paths
 from regard.instruments.polarity import polarity
 from regard.instruments.probe import probe
+from regard.instruments.prune import prune
 from regard.instruments.readouts import readouts
 from regard.instruments.simplex import simplex
 from regard.instruments.strength import strength
+from regard.instruments.swap import swap, swaps
 from regard.instruments.variance import variance
 from regard.instruments.weights import weights
 
@@ -46,9 +48,12 @@ __all__ = [
     "paths",
     "polarity",
     "probe",
+    "prune",
     "readouts",
     "simplex",
     "strength",
+    "swap",
+    "swaps",
     "variance",
     "weights",
 ]

@@ -4,52 +4,117 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
 from regard.display import Figure, Table
-from regard.errors import RegardError
-from regard.instruments.instrument import Result, Runs, opened
+from regard.errors import RegardError, together
+from regard.instruments.instrument import Runs
 from regard.instruments.retrain import (
     Changed,
     Stages,
+    StagesResult,
     Trainer,
+    counted,
+    duration,
+    finished,
+    retrained,
     shares,
     side_by_side,
-    stage_figure,
-    stage_table,
-    updates_of,
 )
 from regard.models.components import parameters_of
 from regard.runs import Run
 
+# Settings that give equal shapes another meaning, and a part of the names that they are about.
+MEANING = {"cell": ("weight_ih", "weight_hh"), "heads": ("attention.",)}
+
 
 @dataclass(frozen=True)
-class SwapResult(Result[Stages]):
+class SwapResult(StagesResult):
     """Accuracies over pairs of runs."""
 
     component: str = ""
     name = "swap"
-    within = (0.0, 1.0)
 
     def table(self) -> Table:
         """A row per split: as it was, with the other's component, and after retraining."""
-        title = f"{self.component} swapped, {self.n} pair{'s' * (self.n > 1)}"
-        return stage_table(title, self.seeds, self.estimates())
+        return self.by_stage(f"{self.component} swapped, {counted(self.n, 'pair')}")
 
     def figure(self) -> Figure:
         """The same as bars."""
-        caption = (
+        return self.bars(
             f"Sequence accuracy of the receiving model as it was, with the donor's"
             f" {self.component} in the place of its own, and after training the rest with that"
-            f" frozen; {self.n} pairs."
+            f" frozen; {counted(self.n, 'pair')}."
         )
-        return stage_figure("swap", caption, self.seeds, self.estimates())
 
     def to_json(self) -> dict[str, Any]:
-        """The estimates, and what was swapped."""
+        """The estimates, the runs, and what was swapped."""
         return {**super().to_json(), "component": self.component}
+
+
+def swap(
+    runs: Runs,
+    donors: Runs,
+    component: str,
+    updates: int | None = None,
+    epochs: int | None = None,
+    out: str | Path | None = None,
+    train: Trainer = side_by_side,
+) -> SwapResult:
+    """Put a donor's component into a run's model, freeze it, train the rest (baan2019, 5.1).
+
+    Pairs are made in order: the first run with the first donor. The receiving model is trained
+    with the settings it had (guidance included) and a fresh optimiser, for as long as it was, or
+    for `updates` or `epochs`; its best checkpoint counts where the run's own did. The new runs go
+    beside the first receiving one, or to `out`. Components: encoder, decoder (with attention,
+    focus and output), encoder.embedding, decoder.embedding, attention, output; of a recurrent
+    model encoder.W_ih, encoder.W_hh, decoder.W_ih, decoder.W_hh, focus; of a Transformer
+    encoder.attention, encoder.feedforward, decoder.attention, decoder.feedforward.
+
+    >>> regard.swap(guided, baseline, "decoder.embedding", epochs=100)  # doctest: +SKIP
+    """
+    return swaps(runs, donors, [component], updates, epochs, out, train)[0]
+
+
+def swaps(
+    runs: Runs,
+    donors: Runs,
+    components: Sequence[str],
+    updates: int | None = None,
+    epochs: int | None = None,
+    out: str | Path | None = None,
+    train: Trainer = side_by_side,
+) -> list[SwapResult]:
+    """`swap` for several components, each by itself; all are trained side by side."""
+    into, given = together([partial(finished, runs), partial(finished, donors)])
+    if len(into) != len(given):
+        raise RegardError(
+            f"{counted(len(into), 'receiving run')} and {counted(len(given), 'donor')} do not make"
+            " pairs. Give as many of the ones as of the others."
+        )
+    wanted = [
+        (component, *pair)
+        for component in dict.fromkeys(components)
+        for pair in zip(into, given, strict=True)
+    ]
+    changed = together(
+        partial(swapped, run, donor, component, updates, epochs) for component, run, donor in wanted
+    )
+    after = retrained(changed, out, train)
+    found: dict[str, list[Stages]] = {}
+    for (component, run, _), one, new in zip(wanted, changed, after, strict=True):
+        stages = {
+            "as it was": shares(run.metrics),
+            "swapped": one.metrics(),
+            "retrained": shares(new.metrics),
+        }
+        made = Stages(stages, {"retrained": str(new.folder)})
+        found.setdefault(component, []).append(made)
+    return [SwapResult(tuple(seeds), component) for component, seeds in found.items()]
 
 
 def swapped(
@@ -61,66 +126,34 @@ def swapped(
 ) -> Changed:
     """One model with a component of another, to be trained with that component frozen.
 
-    Shapes must agree; where they do not, all that differ are in the message.
+    Both must have it, with the same shapes; all that differ are in the message.
     """
     receiving, giving = into.model(), donor.model()
-    names = parameters_of(receiving, [component])
-    theirs = parameters_of(giving, [component])
+    names, theirs = (parameters_of(model, [component]) for model in (receiving, giving))
     own, other = receiving.state_dict(), giving.state_dict()
+    both = f"{into.folder.name} and {donor.folder.name}"
     faults = [
-        f"'{name}' is {_shape(own, name)} in {into.folder.name} and {_shape(other, name)} in"
-        f" {donor.folder.name}: {component} cannot go from one to the other."
+        f"{component} cannot go from one to the other: '{name}' is {_shape(own, name)} and"
+        f" {_shape(other, name)} in {both}."
         for name in dict.fromkeys([*names, *theirs])
         if _shape(own, name) != _shape(other, name)
     ]
+    for setting, marks in MEANING.items():
+        values = [getattr(run.config.model, setting, None) for run in (into, donor)]
+        if values[0] != values[1] and any(mark in name for name in names for mark in marks):
+            faults.append(
+                f"{component} cannot go from one to the other: model.{setting} is {values[0]} and"
+                f" {values[1]} in {both}."
+            )
     if faults:
         raise RegardError(*faults)
-    weights = {**own, **{name: other[name] for name in names}}
-    settings = {"freeze": (component,), **updates_of(into, updates, epochs)}
-    return Changed(into, weights, settings)
-
-
-def swap(
-    runs: Runs,
-    donors: Runs,
-    component: str,
-    updates: int | None = None,
-    epochs: int | None = None,
-    train: Trainer = side_by_side,
-) -> SwapResult:
-    """Put a donor's component into a run's model, freeze it, train the rest (baan2019, 5.1).
-
-    Pairs are made in order: the first run with the first donor. The receiving model is trained
-    as it was before (guidance included) with a fresh optimiser, for as long as it was, or for
-    `updates` or `epochs`; its best checkpoint counts where the run's own did. Components:
-    encoder, decoder (with attention, focus, embedding and output), encoder.embedding,
-    encoder.W_ih, encoder.W_hh, the same of the decoder, attention, focus, output.
-
-    >>> regard.swap(guided, baseline, "decoder.embedding", epochs=100)  # doctest: +SKIP
-    """
-    into, given = opened(runs), opened(donors)
-    if len(into) != len(given):
-        raise RegardError(f"{len(into)} runs and {len(given)} donors do not make pairs.")
-    changed = [swapped(a, b, component, updates, epochs) for a, b in zip(into, given, strict=True)]
-    after = train([one.config() for one in changed], into[0].folder.parent)
-    return SwapResult(
-        tuple(
-            Stages(
-                {
-                    "as it was": shares(one.run.metrics),
-                    "swapped": one.metrics(),
-                    "retrained": shares(run.metrics),
-                }
-            )
-            for one, run in zip(changed, after, strict=True)
-        ),
-        component,
+    frozen = tuple(dict.fromkeys([*into.config.training.freeze, component]))
+    return Changed(
+        into,
+        {**own, **{name: other[name] for name in names}},
+        {"by": "swap", "into": into.folder.name, "from": donor.folder.name, "component": component},
+        {"freeze": frozen, **duration(into, updates, epochs)},
     )
-
-
-def swaps(runs: Runs, donors: Runs, components: Sequence[str], **options: Any) -> list[SwapResult]:
-    """`swap` for several components."""
-    return [swap(runs, donors, component, **options) for component in components]
 
 
 def _shape(state: dict[str, Tensor], name: str) -> str:

@@ -66,7 +66,10 @@ class RunConfig:
     @property
     def name(self) -> str:
         """The folder's name: readable in front, the hash of everything behind."""
-        content = json.dumps([NUMERICS, self.to_json(), self.data()], sort_keys=True)
+        settings = self.to_json()
+        if self.training.start is not None:  # what is in the file counts, not where it lies
+            settings["training"]["start"] = "a file"
+        content = json.dumps([NUMERICS, settings, self.data()], sort_keys=True)
         return f"{self.task_name}-s{self.seed}-{sha256(content.encode()).hexdigest()[:12]}"
 
     def data(self) -> dict[str, str]:
@@ -84,20 +87,24 @@ class RunConfig:
         return tasks[self.task_name](self.task)
 
     def make_model(self, task: Task) -> Seq2Seq:
-        """The model as it is before training: a function of the seed."""
+        """The model before training: a function of the seed, or the weights it is given."""
+        built = self.blank_model(task)
+        if self.training.start is not None:
+            load_weights(built, Path(self.training.start))
+        return built
+
+    def blank_model(self, task: Task) -> Seq2Seq:
+        """The model without the weights it may be given, for those who bring their own."""
         seed_everything(self.seed, 0)
         sizes = len(task.source_vocabulary), len(task.target_vocabulary)
         kind: Any = models[self.model_kind][1]
         built: Seq2Seq = kind(self.model, *sizes)
-        if self.training.start is not None:
-            load_weights(built, Path(self.training.start))
         return built
 
 
 def load_weights(model: Seq2Seq, path: Path) -> None:
     """Fill a model with the weights of a file; what does not fit is named with its shapes."""
-    if not path.is_file():
-        raise RegardError(f"There is no file of weights {path} (training.start).")
+    there(path)
     tensors, own = read_tensors(path), model.state_dict()
     faults = [
         f"{path}: '{name}' is {_shape(tensors.get(name))} there and {_shape(own.get(name))} in"
@@ -108,6 +115,15 @@ def load_weights(model: Seq2Seq, path: Path) -> None:
     if faults:
         raise RegardError(*faults)
     model.load_state_dict(tensors)
+
+
+def there(path: Path) -> None:
+    """Say so if the file of weights that a run begins with is not there."""
+    if not path.is_file():
+        raise RegardError(
+            f"There is no file of weights {path} (training.start). Put it back, or ask again for"
+            " what made it."
+        )
 
 
 def _shape(tensor: Tensor | None) -> str:

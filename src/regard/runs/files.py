@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load, save
 from torch import Tensor
 
@@ -44,7 +44,24 @@ def read_json(path: Path) -> Any:
 
 def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
     """Write tensors as safetensors."""
-    write_whole(path, save({name: t.detach().cpu().contiguous() for name, t in tensors.items()}))
+    write_whole(path, packed(tensors))
+
+
+def packed(tensors: dict[str, Tensor], origin: dict[str, Any] | None = None) -> bytes:
+    """Tensors as safetensors, with a word on where they come from."""
+    plain = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
+    # One entry only: several would come in any order, and the bytes would differ.
+    return save(plain, None if origin is None else {"origin": json.dumps(origin)})
+
+
+def read_origin(path: Path) -> dict[str, Any]:
+    """Where the tensors of a file come from; empty where it does not say."""
+    try:
+        with safe_open(path, "pt") as file:
+            origin: dict[str, Any] = json.loads((file.metadata() or {}).get("origin", "{}"))
+    except (SafetensorError, ValueError):  # who reads the tensors will say so
+        return {}
+    return origin
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

@@ -16,8 +16,15 @@ import torch
 
 from regard.errors import RegardError
 from regard.models import Seq2Seq
-from regard.runs.config import RunConfig
-from regard.runs.files import locked, read_json, read_tensors, write_json, write_tensors
+from regard.runs.config import RunConfig, there
+from regard.runs.files import (
+    locked,
+    read_json,
+    read_origin,
+    read_tensors,
+    write_json,
+    write_tensors,
+)
 from regard.runs.provenance import provenance
 from regard.tasks import Task
 from regard.training import Trainer, evaluate, fit, missing_device, one_thread
@@ -99,7 +106,7 @@ class Run:
 
         `reported` is the one whose metrics the run gives, the last or the best.
         """
-        model = self.config.make_model(self.task())
+        model = self.config.blank_model(self.task())
         model.load_state_dict(read_tensors(self._checkpoint(checkpoint)))
         return model.eval()
 
@@ -114,7 +121,7 @@ class Run:
     def _checkpoint(self, which: str | int) -> Path:
         kept = self.checkpoints()
         if which == "reported":
-            which = self.config.training.report
+            which = self.config.training.report if self.config.training.updates else "last"
         if which == "last" and kept:
             which = kept[-1]
         name = which if isinstance(which, str) else f"{which:08d}"
@@ -182,12 +189,17 @@ def execute(
         return run
     if fault := missing_device(config.training.device):
         raise RegardError(fault)
+    start = config.training.start
+    if start is not None:
+        there(Path(start))
     with locked(folder), one_thread():
         if run.done:  # somebody finished it while we waited for nothing
             return run
         if not (folder / "provenance.json").is_file():
-            about = provenance(preset=preset)
-            write_json(folder / "provenance.json", {**about, "data": config.data()})
+            about = provenance(preset=preset, data=config.data())
+            if start is not None:
+                about["start"] = read_origin(Path(start))
+            write_json(folder / "provenance.json", about)
         write_json(folder / "config.json", config.to_json())
         _train(run, watch)
     return run

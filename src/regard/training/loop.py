@@ -86,6 +86,8 @@ class Trainer:
         parameters = dict(self.model.named_parameters())
         for name in names:
             parameters[name].requires_grad_(False)
+        if not any(p.requires_grad for p in parameters.values()):
+            raise RegardError("training.freeze leaves nothing to train. Freeze less.")
         held = [p for p in parameters.values() if p.requires_grad and self.config.keep_zeros]
         self.masks = {p: (p.detach() != 0).to(p.dtype) for p in held}
 
@@ -196,7 +198,8 @@ class Trainer:
             torch._foreach_mul_(gradients, self.config.clip / norm)
         optimizer.step()
         if name == "model" and self.masks:
-            torch._foreach_mul_(list(self.masks), list(self.masks.values()))
+            with torch.no_grad():
+                torch._foreach_mul_(list(self.masks), list(self.masks.values()))
 
     def state(self) -> dict[str, Tensor]:
         """Everything that the next update depends on, as named tensors."""
