@@ -44,7 +44,7 @@ def test_an_experiment_measures_what_its_rules_need(name: str, folder: Path) -> 
     further = experiment.then(runs, "quick")
     for config in (c for configs in further.values() for c in configs):
         assert config.training.start is not None
-        assert Path(config.training.start).parent == folder / "starts"
+        assert Path(config.training.start).parent == folder.resolve() / "starts"
     runs |= trained(further, folder, shrink=False)
     findings = experiment.measure(runs, "quick")
     for claim in experiment.claims:

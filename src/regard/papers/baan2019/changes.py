@@ -41,7 +41,7 @@ class SwapExperiment(Lookup):
             updates = None if scale == "full" else into[0].config.training.updates // 3
             for component in components:
                 plan[f"{name} with {component}"] = [
-                    swapped(a, b, component, updates=updates).config()
+                    swapped(a, b, component, updates=updates).config(a.folder.parent)
                     for a, b in zip(into, donors, strict=True)
                 ]
         return plan
@@ -105,13 +105,13 @@ class PruneExperiment(Lookup):
     def then(self, runs: Runs, scale: Scale) -> Plan:
         """Retraining in both ways."""
         epochs = EPOCHS if scale == "full" else 5
-        return {
-            f"mask {way}": [
-                pruned(run, KEEP, "units", held=way == "held", epochs=epochs).config()
-                for run in runs["guided"]
-            ]
-            for way in ("held", "free")
-        }
+        plan: Plan = {"mask held": [], "mask free": []}
+        for run in runs["guided"]:
+            cut = pruned(run, KEEP, "units", epochs=epochs)
+            for way, configs in plan.items():
+                config = cut.going_on(keep_zeros=way == "mask held").config(run.folder.parent)
+                configs.append(config)
+        return plan
 
     def plan(self, scale: Scale) -> Plan:
         """Guided models alone."""
