@@ -13,7 +13,7 @@ from regard.display import Figure, Table
 from regard.errors import RegardError, unknown
 from regard.papers.claims import ledger
 from regard.papers.experiment import Experiment, Plan, Scale, experiments
-from regard.runs import Monitor, Run, run_all, runs_folder
+from regard.runs import Monitor, Run, RunConfig, run_all, runs_folder
 from regard.runs.files import read_json, write_json, write_whole
 from regard.runs.provenance import provenance
 from regard.statistics import Estimate
@@ -192,7 +192,7 @@ def _measure(
         findings.figures,
         tuple(rows),
         {
-            condition: {"seeds": [c.seed for c in configs], **configs[0].to_json()}
+            condition: {"seeds": [c.seed for c in configs], **_told(configs[0])}
             for condition, configs in plan.items()
         },
         provenance(),
@@ -202,6 +202,14 @@ def _measure(
     for figure in findings.figures:
         write_whole(folder / "figures" / f"{figure.name}.svg", figure.svg().encode())
     write_json(_path(results, name, scale), result.to_json())
+
+
+def _told(config: RunConfig) -> dict[str, Any]:
+    """A configuration as results tell it: of a file of weights its name, wherever it lay."""
+    told = config.to_json()
+    if config.training.start is not None:
+        told["training"]["start"] = Path(config.training.start).name
+    return told
 
 
 def _path(results: Path, name: str, scale: str) -> Path:
