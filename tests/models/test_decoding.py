@@ -75,9 +75,10 @@ def test_wide_beam_finds_the_best(model: Seq2Seq) -> None:
 
 def test_rows_do_not_disturb_each_other(model: Seq2Seq) -> None:
     for decode in (greedy, beam):
-        together = decode(model, SOURCE, LENGTHS, 6)
+        together = decode(model, model.encode(SOURCE, LENGTHS), 6)
         for row in range(3):
-            alone = decode(model, SOURCE[row : row + 1, : LENGTHS[row]], LENGTHS[row : row + 1], 6)
+            words, length = SOURCE[row : row + 1, : LENGTHS[row]], LENGTHS[row : row + 1]
+            alone = decode(model, model.encode(words, length), 6)
             assert finished(together[row]) == finished(alone[0])
 
 
