@@ -232,7 +232,8 @@ def _components(
     try:
         for batch in batches:
             model(batch.source, batch.source_lengths, batch.inputs)
-            if seen["queries"].shape[2] != batch.inputs.shape[1]:
+            asked = seen.get("queries")
+            if asked is not None and asked.shape[2] != batch.inputs.shape[1]:
                 raise RegardError(
                     "This model attends before each step, so that a change at one step is in all"
                     " later queries and is no test of one component. `breakdown` takes its scores"
