@@ -39,6 +39,8 @@ def _sentence(kind: type[Config], fault: Any, where: str) -> str:
     key = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
         return unknown("key", f"{where}.{key}", (f"{where}.{name}" for name in kind.model_fields))
-    place = f"{where}.{key}" if key else where
     reason = fault["msg"].removeprefix("Value error, ")
-    return f"{place}={fault['input']!r} does not fit: {reason[:1].lower()}{reason[1:]}."
+    reason = f"{reason[:1].lower()}{reason[1:]}."
+    if not key:  # several keys that do not go together: the reason names them
+        return f"The settings of {where} do not fit: {reason}"
+    return f"{where}.{key}={fault['input']!r} does not fit: {reason}"

@@ -144,7 +144,7 @@ def strength(
     reading, how = Reading(quantity, label, only), Splitting(splits, test_share, by, seed)
 
     def measure(run: Run) -> Strength:
-        kept = record(run, n=n, gates=".gates." in quantity, split=split)
+        kept = record(run, n=n, gates="gates" in quantity, split=split)
         found = grouped(kept, reading, how, C, ranking, share)
         sizes = [
             unit_strengths(

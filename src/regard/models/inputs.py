@@ -11,7 +11,7 @@ from regard.tasks.vocabulary import PAD, SOS
 
 
 class Embedding(nn.Module):
-    """Words as learned vectors; `<PAD>` is the zero vector and stays so.
+    """Words as learned vectors; `<PAD>`'s is zero unless all are drawn alike, and is not learned.
 
     With `uniform_start`, the vector of `<SOS>` is the mean of all words' vectors, which is what
     a uniform distribution over the vocabulary enters as (aitken2021's first decoder input).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -121,18 +121,22 @@ def reproduce(
     todo = [name for name in names if _kept(results, name, scale, plans[name]) is None]
     hashes = {name: _hash(name, plans[name]) for name in names}
     faults: list[str] = []
-    conditions = {name: _runs(plans[name], runs) for name in todo}
-    for stage in ("first", "then"):
-        if stage == "then":  # what begins where the first runs ended
-            for name in [name for name in todo if _done(conditions[name])]:
-                more = made[name].then(conditions[name], scale)
-                plans[name] = {**plans[name], **more}
-                conditions[name] = _runs(plans[name], runs)
-        configs = [c for name in todo for group in plans[name].values() for c in group]
+
+    def train(wanted: Iterable[Plan]) -> None:
+        configs = [config for plan in wanted for group in plan.values() for config in group]
         try:
             run_all(configs, runs, jobs, monitor)
         except RegardError as error:  # what can be measured is measured all the same
-            faults += [fault for fault in error.faults if fault not in faults]
+            faults.extend(fault for fault in error.faults if fault not in faults)
+
+    train(plans[name] for name in todo)
+    conditions = {name: _runs(plans[name], runs) for name in todo}
+    further = {}  # what begins where the first runs ended
+    for name in [name for name in todo if _done(conditions[name])]:
+        further[name] = made[name].then(conditions[name], scale)
+        plans[name] = {**plans[name], **further[name]}
+        conditions[name] = _runs(plans[name], runs)
+    train(further.values())
     for name in [name for name in todo if _done(conditions[name])]:
         say(f"measuring {name}")
         _measure(name, made[name], scale, plans[name], conditions[name], results, hashes[name])
@@ -205,10 +209,11 @@ def _measure(
 
 
 def _told(config: RunConfig) -> dict[str, Any]:
-    """A configuration as results tell it: of a file of weights its name, wherever it lay."""
+    """A configuration as results tell it: of files and folders the name, wherever they lay."""
     told = config.to_json()
-    if config.training.start is not None:
-        told["training"]["start"] = Path(config.training.start).name
+    for section, key in (("training", "start"), ("task", "data")):
+        if told[section].get(key):
+            told[section][key] = Path(told[section][key]).name
     return told
 
 

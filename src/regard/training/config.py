@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from pydantic import Field, field_validator, model_validator
@@ -89,6 +89,12 @@ class TrainingConfig(Config):
         False, description="weights that are zero at the start stay zero (a held pruning mask)"
     )
     device: str = Field("auto", description="auto, cpu, cuda or mps")
+
+    @field_validator("freeze", mode="before")
+    @classmethod
+    def _freeze(cls, names: Any) -> Any:
+        """On the command line several components are one word, with commas."""
+        return tuple(filter(None, names.split(","))) if isinstance(names, str) else names
 
     @field_validator("device")
     @classmethod

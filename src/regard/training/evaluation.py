@@ -16,6 +16,7 @@ from regard.tasks.vocabulary import PAD
 from regard.training.forcing import remembered
 from regard.training.losses import likelihood
 
+PIECE = 256  # sequences that go through the model at once
 # Words that free running may go on past the longest target, as in chapter36.
 MARGIN = 5
 
@@ -33,7 +34,7 @@ def evaluating(model: Seq2Seq) -> Iterator[torch.device]:
 
 
 def evaluate(
-    model: Seq2Seq, task: Task, batch: Batch, size: int = 256, told: bool = False
+    model: Seq2Seq, task: Task, batch: Batch, size: int = PIECE, told: bool = False
 ) -> dict[str, float]:
     """Metrics over a held-out batch.
 

@@ -19,7 +19,7 @@ from regard.models.outputs import Output, Seq2Seq
 from regard.tasks.batch import Batch
 from regard.tasks.task import Task
 from regard.training.config import TrainingConfig
-from regard.training.evaluation import evaluate, evaluating
+from regard.training.evaluation import PIECE, evaluate, evaluating
 from regard.training.forcing import forced_steps, forward
 from regard.training.losses import crossing, guidance, l2_gradient, likelihood
 from regard.training.memory import keep_freed_memory
@@ -96,7 +96,7 @@ class Trainer:
         if batch.alignment is None:
             raise RegardError(
                 "training.guidance needs a task with attention targets, and this one has none."
-                " Leave guidance out, or take lookup, scan or one-to-one."
+                " Leave guidance out, or take a task that has some, for example lookup or scan."
             )
         with evaluating(self.model):
             output = self.model(batch.source, batch.source_lengths, batch.inputs)
@@ -111,18 +111,23 @@ class Trainer:
         return self.config.guidance > 0 and self.config.guidance_by == "loss"
 
     def objective(self, batch: Batch) -> float:
-        """The training loss on some batch, guidance included, fed as in training."""
-        batch = batch.to(self.config.device)
+        """The training loss on some batch, guidance included, fed as in training.
+
+        Piece by piece, each weighed by its sequences.
+        """
         own = forcing_chance(self.config, self.update) == 0
-        forced = torch.full((batch.target.shape[1],), not own)
+        told, average = self.config.guidance_by == "force", self.config.average
+        total = 0.0
         with evaluating(self.model):
-            told = self.config.guidance_by == "force"
-            output = forward(self.model, batch, forced, told)
-            average = self.config.average
-            loss = likelihood(output.logits, batch.target, batch.target_mask, average)
-            if self._guides:
-                loss = loss + self.config.guidance * guidance(output.sites, batch, average)
-        return float(loss)
+            for piece in batch.pieces(PIECE):
+                piece = piece.to(self.config.device)
+                forced = torch.full((piece.target.shape[1],), not own)
+                output = forward(self.model, piece, forced, told)
+                loss = likelihood(output.logits, piece.target, piece.target_mask, average)
+                if self._guides:
+                    loss = loss + self.config.guidance * guidance(output.sites, piece, average)
+                total += float(loss) * len(piece)
+        return total / len(batch)
 
     def _adam(self, module: torch.nn.Module) -> torch.optim.Adam:
         config = self.config

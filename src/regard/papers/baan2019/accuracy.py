@@ -37,7 +37,7 @@ class AccuracyExperiment(Lookup):
 
     def plan(self, scale: Scale) -> Plan:
         """Both models by the scale's recipe, and guided ones by the fast recipe."""
-        return {**super().plan(scale), "fast": self.models(scale, 1, recipe="fast", updates=4000)}
+        return {**super().plan(scale), "fast": self.models(scale, 1, recipe="fast")}
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Accuracy by split."""

@@ -27,8 +27,8 @@ class Lookup(Experiment):
 
     def models(self, scale: Scale, guidance: int, **more: object) -> list[RunConfig]:
         """One configuration per seed."""
-        own = {"recipe": "paper"} if scale == "full" else {"recipe": "fast", "updates": 2000}
-        settings: dict[str, object] = {"guidance": guidance, **own, **more}
+        recipe = {"recipe": "paper"} if scale == "full" else {"recipe": "fast", "updates": 2000}
+        settings = {"guidance": guidance, **({} if "recipe" in more else recipe), **more}
         if "lookup" in self.data:
             settings["data"] = self.data["lookup"]
         return seeds(5 if scale == "full" else 2, "lookup", "baan", **settings)

@@ -13,7 +13,7 @@ from regard.instruments import activations, gates, groups, probe, strength
 from regard.instruments.gates import GatesResult
 from regard.instruments.groups import GroupsResult
 from regard.instruments.instrument import Result
-from regard.papers.baan2019.common import MODELS, Lookup, looked, more
+from regard.papers.baan2019.common import MODELS, ROWS, Lookup, looked, more
 from regard.papers.experiment import Findings, Measures, Runs, Scale, experiments
 from regard.recordings import Recording
 from regard.statistics import Estimate
@@ -118,7 +118,7 @@ class GroupsExperiment(Lookup):
         strong = {
             name: strength(
                 runs[name], label="word", only=TABLES, ranking="first-class", by="step",
-                splits=splits, n=576, split="all",
+                splits=splits, n=ROWS, split="all",
             ).estimates()
             for name in MODELS
         }  # fmt: skip
@@ -180,7 +180,6 @@ class GroupsExperiment(Lookup):
                         *(found[key] for key in ("accuracy", "control", "selectivity")),
                     )
                 )
-        columns = ("quantity", "model", "accuracy", "control", "selectivity")
         return Table("Probes with a control task, split by sample (ours)", columns, tuple(rows))
 
 
