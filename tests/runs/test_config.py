@@ -112,3 +112,16 @@ def test_one_hot_inputs_need_room_for_every_word() -> None:
     config = assemble("one-to-one", "ao", 0, {"one_hot_size": 4})
     with pytest.raises(RegardError, match="one_hot_size=4"):
         config.make_model(config.make_task())
+
+
+def test_components_to_freeze_are_one_word_on_the_command_line() -> None:
+    config = assemble("lookup", "baan", 0, {"freeze": "encoder.embedding,output"})
+    assert config.training.freeze == ("encoder.embedding", "output")
+    assert RunConfig.from_json(config.to_json()) == config
+
+
+def test_settings_that_do_not_go_together_are_told_without_all_the_others() -> None:
+    with pytest.raises(RegardError) as caught:
+        assemble("lookup", "baan", 0, {"guidance_by": "force"})
+    (fault,) = caught.value.faults
+    assert fault == "The settings of training do not fit: guidance_by=force needs guidance=1."
