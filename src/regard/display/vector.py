@@ -10,10 +10,9 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import LineCollection
-from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+from numpy.typing import NDArray
 
 from regard.display.figure import (
     PALETTE,
@@ -62,6 +61,8 @@ def save(figure: Figure, path: Path) -> Path:
 WIDEST = 14.0  # inches; panels that would go beyond begin a new row
 WIDE = 10.0  # a panel that has its row to itself
 ROOM = 40  # names along an axis, where cells have no numbers; of more, some are left out
+Numbers = NDArray[np.float64]
+LEVELS = 16  # of strength, in a graph
 NARROW = 28  # the same, side by side in a panel of one column
 
 
@@ -311,22 +312,19 @@ def _edges(mark: Edges, ax: Axes) -> None:
         np.array(mark.places(row))[np.array(nodes, dtype=int)]
         for row, nodes in enumerate((mark.bottom, mark.top))
     ]
-    lines = np.stack([np.stack([x, np.full(len(x), y)], axis=1) for y, x in enumerate(ends)], 1)
-    colours = np.array([to_rgba(colour) for colour in SIGNS])[(values > 0).astype(int)]
-    colours[:, 3] = 0.3 + 0.6 * strength
-    order = np.argsort(strength, kind="stable")
-    ax.add_collection(
-        LineCollection(
-            [lines[number] for number in order],
-            linewidths=(0.25 + 1.5 * strength)[order],
-            colors=colours[order],
-        )
-    )
+    # Lines of one sign and about one strength are one path: thousands alone make a large file.
+    levels = np.round(strength * LEVELS) / LEVELS
+    for level in np.unique(levels):
+        for sign, colour in enumerate(SIGNS):
+            here = (levels == level) & ((values > 0) == bool(sign))
+            lines = _segments(ends[0][here], ends[1][here]), _segments(0.0 * ends[0][here], 1.0)
+            ax.plot(*lines, color=colour, alpha=0.3 + 0.6 * level, lw=0.25 + 1.5 * level)
     most = max(1, *mark.degrees(0), *mark.degrees(1))
     for row, outwards in ((0, -1), (1, 1)):
         lengths = 0.015 + 0.13 * np.array(mark.degrees(row)) / most
-        start = np.full(mark.nodes[row], row + 0.01 * outwards)
-        ax.vlines(mark.places(row), start, start + outwards * lengths, color="#222222", lw=0.9)
+        places, start = np.array(mark.places(row)), np.full(len(lengths), row + 0.01 * outwards)
+        ticks = _segments(places, places), _segments(start, start + outwards * lengths)
+        ax.plot(*ticks, color="#222222", lw=0.9)
     for label, colour in zip(("negative", "positive"), SIGNS, strict=True):
         ax.plot([], [], color=colour, label=label)
     ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
@@ -336,6 +334,13 @@ def _edges(mark: Edges, ax: Axes) -> None:
     ax.set_yticks((0, 1), mark.rows)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
+
+
+def _segments(start: Numbers, stop: Numbers | float) -> Numbers:
+    """One coordinate of separate lines as one path: start, stop, gap, and so on."""
+    ends = np.stack([start, np.broadcast_to(stop, start.shape), np.full_like(start, np.nan)], 1)
+    joined: Numbers = ends.ravel()
+    return joined
 
 
 def _rule(mark: Rule, ax: Axes) -> None:
