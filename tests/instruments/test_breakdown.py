@@ -9,8 +9,9 @@ import torch
 from small import recorded, recurrent, transformer
 
 from regard import RegardError, breakdown, decompose
+from regard.instruments import terms
 from regard.instruments.terms import substituted_terms
-from regard.recordings import Recording
+from regard.recordings import Recording, derived
 
 WORDS = (5, 6)
 
@@ -211,3 +212,12 @@ def test_refused() -> None:
     made.pop("readout")
     with pytest.raises(RegardError, match="no attention site"):
         breakdown(brute.recording(made))
+
+
+def test_scores_are_bent_alike_wherever_they_are_taken_apart() -> None:
+    """Arrays are scored with numpy, terms with torch: the same scorers, the same curves."""
+    values = np.linspace(-3, 3, 13)
+    assert set(terms.BENDS) == set(derived.BENDS)
+    for name, bend in derived.BENDS.items():
+        with_torch = terms.BENDS[name](torch.from_numpy(values)).numpy()
+        np.testing.assert_allclose(bend(values), with_torch)

@@ -105,7 +105,13 @@ class RunConfig:
 def load_weights(model: Seq2Seq, path: Path) -> None:
     """Fill a model with the weights of a file; what does not fit is named with its shapes."""
     there(path)
-    tensors, own = read_tensors(path), model.state_dict()
+    try:
+        tensors, own = read_tensors(path), model.state_dict()
+    except RegardError:
+        raise RegardError(
+            f"{path} is not a safetensors file of weights (training.start)."
+            " Give a checkpoint of a run."
+        ) from None
     faults = [
         f"{path}: '{name}' is {_shape(tensors.get(name))} there and {_shape(own.get(name))} in"
         " the model. Give weights of the same model."
