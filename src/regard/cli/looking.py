@@ -67,7 +67,7 @@ def _name(n: int, inputs: str, gates: bool, split: str | None, checkpoint: str, 
         inputs: inputs != "own",
         "gates": gates,
         f"{split}": split is not None,
-        f"at-{checkpoint}": checkpoint != "last",
+        f"at-{checkpoint}": checkpoint != "reported",
         f"s{seed}": seed != 0,
     }
     return "-".join(["recording", str(n), *(m for m, there in marks.items() if there)]) + ENDING

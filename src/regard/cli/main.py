@@ -112,8 +112,9 @@ def record(
         str | None, typer.Option(help="Record a split of the task instead of fresh samples.")
     ] = None,
     checkpoint: Annotated[
-        str, typer.Option(help="last, best, or an update that was kept.")
-    ] = "last",
+        str,
+        typer.Option(help="reported (whose metrics count), last, best, or a kept update."),
+    ] = "reported",
     seed: Annotated[int, typer.Option(help="Seed of the samples.", min=0)] = 0,
     json: Json = False,
 ) -> None:

@@ -27,7 +27,7 @@ def record(
     out: str | Path | None = None,
     inputs: Inputs = "own",
     gates: bool = False,
-    checkpoint: str | int = "last",
+    checkpoint: str | int = "reported",
     seed: int = 0,
     split: str | None = None,
     task: Task | None = None,

@@ -106,9 +106,14 @@ class Trainer:
                 " Set model.attention, for example to dot."
             )
 
-    @property
-    def _guides(self) -> bool:
-        return self.config.guidance > 0 and self.config.guidance_by == "loss"
+    def _loss(self, output: Output, batch: Batch) -> tuple[Tensor, float]:
+        """What is minimised, guidance included, and the likelihood alone."""
+        average = self.config.average
+        loss = likelihood(output.logits, batch.target, batch.target_mask, average)
+        value = float(loss.detach())
+        if self.config.guidance > 0 and self.config.guidance_by == "loss":
+            loss = loss + self.config.guidance * guidance(output.sites, batch, average)
+        return loss, value
 
     def objective(self, batch: Batch) -> float:
         """The training loss on some batch, guidance included, fed as in training.
@@ -116,17 +121,13 @@ class Trainer:
         Piece by piece, each weighed by its sequences.
         """
         own = forcing_chance(self.config, self.update) == 0
-        told, average = self.config.guidance_by == "force", self.config.average
-        total = 0.0
+        told, total = self.config.guidance_by == "force", 0.0
         with evaluating(self.model):
             for piece in batch.pieces(PIECE):
                 piece = piece.to(self.config.device)
                 forced = torch.full((piece.target.shape[1],), not own)
                 output = forward(self.model, piece, forced, told)
-                loss = likelihood(output.logits, piece.target, piece.target_mask, average)
-                if self._guides:
-                    loss = loss + self.config.guidance * guidance(output.sites, piece, average)
-                total += float(loss) * len(piece)
+                total += float(self._loss(output, piece)[0]) * len(piece)
         return total / len(batch)
 
     def _adam(self, module: torch.nn.Module) -> torch.optim.Adam:
@@ -153,11 +154,8 @@ class Trainer:
         self.model.train()
         forced = forced_steps(self.config, self.update, self.seed, batch.target.shape[1])
         output = forward(self.model, batch, forced, told=self.config.guidance_by == "force")
-        loss = likelihood(output.logits, batch.target, batch.target_mask, self.config.average)
-        value = float(loss.detach())
+        loss, value = self._loss(output, batch)
         self._check("loss", value)
-        if self._guides:
-            loss = loss + self.config.guidance * guidance(output.sites, batch, self.config.average)
         if "discriminator" in self.modules:
             loss = loss + self.config.professor_weight * self._professor(batch, output)
         self._descend("model", loss)
