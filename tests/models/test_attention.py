@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from regard.models.attention import AdditiveReLU, Attention, Site, attentions
+from regard.models.attention import AdditiveReLU, Attention, Site, Unasked, attentions
 
 MASK = torch.tensor([[True] * 5, [True, True, False, False, False]])
 
@@ -69,7 +69,7 @@ def test_bilinear_sites_are(attention: Attention) -> None:
         bend = {"additive": torch.tanh, "additive-relu": torch.relu}[site.scorer]
         both = bend(site.queries[:, :, :, None] + site.keys[:, :, None])
         found = (both * site.vector[:, None, None]).sum(-1)
-        if isinstance(attention, AdditiveReLU):
+        if isinstance(attention, AdditiveReLU | Unasked):
             torch.nn.init.normal_(attention.bias)  # a constant, which no softmax sees
             site = attended(attention, *given, MASK)[1]
             found = found + attention.bias[:, None, None]

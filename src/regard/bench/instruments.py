@@ -101,6 +101,7 @@ class OwnPredictions:
         task, training = config.make_task(), config.training
         self.ours = Trainer(config.make_model(task), task, training, seed)
         words = len(task.target_vocabulary)
+        assert training.clip is not None
         self.plain = PlainAttentionTraining(
             words, training.l2, training.learning_rate, training.clip
         )

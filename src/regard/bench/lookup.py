@@ -81,6 +81,7 @@ class Guided:
         self.ours = Trainer(config.make_model(task), task, training, seed)
         self.rows = examples(task.rows["train"])
         sizes = len(task.source_vocabulary), len(task.target_vocabulary), hidden
+        assert training.clip is not None
         rates = training.learning_rate, training.clip
         self.plain = PlainGuidedTraining(*sizes, *rates)
         self.once = PlainGuidedTraining(*sizes, *rates, passes=1)

@@ -1,5 +1,6 @@
 """What learns: cells, attention, the encoder-decoder and its siblings, and named presets."""
 
+from regard.models import reader as reader
 from regard.models import transformer as transformer
 from regard.models.attention import Attention, Site, attentions
 from regard.models.cells import Cell, cells

@@ -55,6 +55,11 @@ def joined(steps: Sequence[Site]) -> Site:
 class Place(nn.Identity):
     """A named place in a model where its numbers can be looked at or replaced, by a hook."""
 
+    @property
+    def watched(self) -> bool:
+        """Whether a hook is there."""
+        return bool(self._forward_hooks or self._forward_pre_hooks)
+
 
 class Places(nn.Module):
     """The places of one attention: what asks, what answers, and what is mixed to the context."""
@@ -78,9 +83,17 @@ class Attention(nn.Module, ABC):
     sized: ClassVar[bool] = False  # queries and keys have a size that can be chosen
     scorer: ClassVar[str] = "dot"
 
-    def __init__(self, hidden: int, heads: int = 1, size: int | None = None, merge: Merge = "sum"):
+    def __init__(
+        self,
+        hidden: int,
+        heads: int = 1,
+        size: int | None = None,
+        merge: Merge = "sum",
+        memory: int | None = None,
+    ):
         super().__init__()
         self.hidden, self.heads, self.how = hidden, heads, merge
+        self.memory = memory or hidden  # size of an encoder state
         self.size = size or hidden  # of a query and a key, per head
         self.at = Places()
 
@@ -108,7 +121,7 @@ class Attention(nn.Module, ABC):
     @property
     def features(self) -> int:
         """The size of the context."""
-        return self.hidden * self.heads if self.how == "concatenate" else self.hidden
+        return self.memory * self.heads if self.how == "concatenate" else self.memory
 
     def remember(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values, which are the same at every decoder step."""
@@ -183,9 +196,29 @@ class Dot(Attention):
 class Bilinear(Attention):
     """Luong et al. 2015, `general`: a_ts = (W h_t + b) · h_s; a W and b for each head."""
 
-    def __init__(self, hidden: int, heads: int = 1, size: int | None = None, merge: Merge = "sum"):
-        super().__init__(hidden, heads, hidden, merge)
-        self.query = nn.Linear(hidden, heads * hidden)
+    def __init__(
+        self,
+        hidden: int,
+        heads: int = 1,
+        size: int | None = None,
+        merge: Merge = "sum",
+        memory: int | None = None,
+    ):
+        super().__init__(hidden, heads, memory or hidden, merge, memory)
+        self.query = nn.Linear(hidden, heads * self.memory)
+
+    @torch.no_grad()
+    def draw(self, seeds: Sequence[int]) -> None:
+        """Each head's W and b anew, drawn with a seed of its own.
+
+        A head has the same first weights in a model of one head and in one of many.
+        """
+        bound = self.hidden**-0.5
+        weights, biases = (x.chunk(self.heads) for x in (self.query.weight, self.query.bias))
+        for weight, bias, seed in zip(weights, biases, seeds, strict=True):
+            generator = torch.Generator().manual_seed(seed)
+            for part in (weight, bias):
+                part.uniform_(-bound, bound, generator=generator)
 
     def queries(self, states: Tensor) -> Tensor:
         """W h_t + b"""
@@ -202,11 +235,18 @@ class Scaled(Attention):
 
     sized = True
 
-    def __init__(self, hidden: int, heads: int = 1, size: int | None = None, merge: Merge = "sum"):
-        super().__init__(hidden, heads, size, merge)
+    def __init__(
+        self,
+        hidden: int,
+        heads: int = 1,
+        size: int | None = None,
+        merge: Merge = "sum",
+        memory: int | None = None,
+    ):
+        super().__init__(hidden, heads, size, merge, memory)
         self.query = nn.Linear(hidden, heads * self.size, bias=False)
-        self.key = nn.Linear(hidden, heads * self.size, bias=False)
-        self.value = nn.Linear(hidden, heads * hidden, bias=False)
+        self.key = nn.Linear(self.memory, heads * self.size, bias=False)
+        self.value = nn.Linear(self.memory, heads * self.memory, bias=False)
 
     def queries(self, states: Tensor) -> Tensor:
         """Q h_t / √d, the scale with the query so that scores are plain products."""
@@ -229,10 +269,17 @@ class Additive(Attention):
 
     scorer = "additive"
 
-    def __init__(self, hidden: int, heads: int = 1, size: int | None = None, merge: Merge = "sum"):
-        super().__init__(hidden, heads, size, merge)
+    def __init__(
+        self,
+        hidden: int,
+        heads: int = 1,
+        size: int | None = None,
+        merge: Merge = "sum",
+        memory: int | None = None,
+    ):
+        super().__init__(hidden, heads, size, merge, memory)
         self.query = nn.Linear(hidden, heads * self.size)
-        self.key = nn.Linear(hidden, heads * self.size, bias=False)
+        self.key = nn.Linear(self.memory, heads * self.size, bias=False)
         self.v = nn.Parameter(torch.randn(heads, self.size) * self.size**-0.5)
 
     @property
@@ -260,8 +307,15 @@ class AdditiveReLU(Additive):
 
     scorer = "additive-relu"
 
-    def __init__(self, hidden: int, heads: int = 1, size: int | None = None, merge: Merge = "sum"):
-        super().__init__(hidden, heads, size, merge)
+    def __init__(
+        self,
+        hidden: int,
+        heads: int = 1,
+        size: int | None = None,
+        merge: Merge = "sum",
+        memory: int | None = None,
+    ):
+        super().__init__(hidden, heads, size, merge, memory)
         self.bias = nn.Parameter(torch.zeros(heads))
 
     def scores(self, queries: Tensor, keys: Tensor) -> Tensor:
@@ -269,6 +323,49 @@ class AdditiveReLU(Additive):
         both = torch.relu(queries[:, :, :, None] + keys[:, :, None])
         found = torch.einsum("bhtsf,hf->bhts", both, self.v)
         return found + self.bias[:, None, None]
+
+
+@attentions.register("unasked")
+class Unasked(Attention):
+    """Wiegreffe and Pinter 2019; snell2021, eq. 7: a_s = v · max(0, Q h_s + b) + b'.
+
+    Nothing asks: the weights depend on the encoder states alone.
+    """
+
+    sized = True
+    scorer = "additive-relu"
+
+    def __init__(
+        self,
+        hidden: int,
+        heads: int = 1,
+        size: int | None = None,
+        merge: Merge = "sum",
+        memory: int | None = None,
+    ):
+        super().__init__(hidden, heads, size, merge, memory)
+        self.key = nn.Linear(self.memory, heads * self.size)
+        bound = self.size**-0.5
+        self.v = nn.Parameter(torch.empty(heads, self.size).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(heads).uniform_(-bound, bound))
+
+    @property
+    def vector(self) -> Tensor:
+        """v, one for each head. (head, size)"""
+        return self.v
+
+    def queries(self, states: Tensor) -> Tensor:
+        """Zeros."""
+        return states.new_zeros(len(states), self.heads, states.shape[1], self.size)
+
+    def keys(self, memory: Tensor) -> Tensor:
+        """Q h_s + b"""
+        return self.split(self.key(memory))
+
+    def scores(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """v · max(0, key) + b', the same for every query."""
+        found = torch.einsum("bhsf,hf->bhs", torch.relu(keys), self.v) + self.bias[:, None]
+        return found[:, :, None].expand(-1, -1, queries.shape[2], -1)
 
 
 @attentions.register("uniform")

@@ -27,8 +27,10 @@ class Encoder(nn.Module):
         layers: int,
         both: bool,
         trainable: bool = False,
+        dropout: float = 0.0,
     ):
         super().__init__()
+        self.dropout = dropout
         width = 2 * hidden if both else hidden
         sizes = [inputs] + [width] * (layers - 1)
         self.ahead = nn.ModuleList(cell(size, hidden) for size in sizes)
@@ -48,6 +50,8 @@ class Encoder(nn.Module):
         """
         finals: list[Tensor] = []
         for layer, ahead in enumerate(self.ahead):
+            if layer and self.dropout and self.training:
+                x = nn.functional.dropout(vectors(x), self.dropout)
             name = f"encoder.gates.{layer}"
             start = self._start(2 * layer if self.back else layer, x)
             states, final = run(ahead, x, lengths, start, gates, f"{name}.ahead")

@@ -8,14 +8,16 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import Config
-from regard.models.attention import AdditiveReLU, Attention, Site, attentions, joined
+from regard.errors import RegardError
+from regard.models.attention import AdditiveReLU, Attention, Bilinear, Site, attentions, joined
 from regard.models.by_hand import Walk
 from regard.models.cells import Inputs, State, TorchCell, cells, vectors
 from regard.models.encoder import Encoder, FeedForward, Gates, run
 from regard.models.focus import Focus, FullFocus, focuses
-from regard.models.inputs import Embedding, OneHot
+from regard.models.inputs import Embedding, OneHot, drawn_with
 from regard.models.outputs import Memory, Output, OutputLayer, Seq2Seq
 from regard.models.positions import Sinusoidal
+from regard.models.readout import Readout
 from regard.models.wiring import EncoderDecoderConfig
 from regard.registry import Registry
 from regard.tasks.batch import mask
@@ -36,22 +38,36 @@ class EncoderDecoder(Seq2Seq):
     def __init__(self, config: EncoderDecoderConfig, source_words: int, target_words: int):
         super().__init__()
         self.config = config
+        with drawn_with(config.initial_seed):
+            self._build(source_words, target_words)
+        if config.head_seeds:
+            assert isinstance(self.attention, Bilinear)
+            self.attention.draw(config.head_seeds)
+        if config.uniform is not None:
+            for parameter in self.parameters():
+                nn.init.uniform_(parameter, -config.uniform, config.uniform)
+
+    def _build(self, source_words: int, target_words: int) -> None:
+        config = self.config
         cell, hidden, layers = cells[config.cell], config.hidden, config.layers
         self.per_layer = len(cell.state_names)
         both = config.bidirectional
         self.source_embedding = self._embedding(source_words, config.embedding, False)
-        self.target_embedding = self._embedding(
-            target_words,
-            config.decoder_embedding or config.embedding,
-            config.first_input == "uniform",
-        )
+        if config.shared_embedding:
+            self.target_embedding = self._shared(source_words, target_words)
+        else:
+            self.target_embedding = self._embedding(
+                target_words,
+                config.decoder_embedding or config.embedding,
+                config.first_input == "uniform",
+            )
         sizes = self.source_embedding.size, self.target_embedding.size
         self.positions = self._positions(max(sizes))
         self.encoder: Encoder | FeedForward
         self.decoder: nn.ModuleList | FeedForward
         if config.recurrent:
             trainable = config.initial_state == "trainable"
-            self.encoder = Encoder(cell, sizes[0], hidden, layers, both, trainable)
+            self.encoder = Encoder(cell, sizes[0], hidden, layers, both, trainable, config.dropout)
             self.focus = self._focus(sizes[1])
             first = sizes[1] if self.focus is None else self.focus.size
             inputs = [first] + [hidden] * (layers - 1)
@@ -60,19 +76,42 @@ class EncoderDecoder(Seq2Seq):
             self.focus = None
             self.encoder = FeedForward(cell, sizes[0], hidden, layers)
             self.decoder = FeedForward(cell, sizes[1], hidden, layers)
-        finals = layers * self.per_layer if both else 0
+        finals = layers * self.per_layer if both and config.bridge == "learned" else 0
         self.bridge = nn.ModuleList(nn.Linear(2 * hidden, hidden) for _ in range(finals))
         attending = config.attention != "none"
-        self.memory = nn.Linear(2 * hidden, hidden) if both and attending else nn.Identity()
+        projected = both and attending and config.project_memory
+        self.memory = nn.Linear(2 * hidden, hidden) if projected else nn.Identity()
         self.attention: Attention | None = None
         if attending:
             self.attention = attentions[config.attention](
-                hidden, config.heads, config.attention_size, config.merge
+                hidden, config.heads, config.attention_size, config.merge, self._memory_size
             )
-        self.readout = nn.Linear(self._features, target_words, bias=config.readout_bias)
-        if config.uniform is not None:
-            for parameter in self.parameters():
-                nn.init.uniform_(parameter, -config.uniform, config.uniform)
+        state, context = self.reads
+        self.readout = Readout(
+            state * hidden,
+            self.attention.features if context and self.attention is not None else 0,
+            target_words,
+            hidden,
+            config.readout_bias,
+            config.readout_layer,
+            config.context_layer,
+            config.readout == "sum",
+        )
+
+    @property
+    def _memory_size(self) -> int:
+        """The size of an encoder state as attention reads it."""
+        wide = self.config.bidirectional and not self.config.project_memory
+        return self.config.hidden * (2 if wide else 1)
+
+    def _shared(self, source_words: int, target_words: int) -> Embedding:
+        """The one table of both sides."""
+        if source_words != target_words:
+            raise RegardError(
+                f"model.shared_embedding needs one vocabulary: the source has {source_words} words,"
+                f" the target {target_words}. Set it to false, or take a task like copying."
+            )
+        return self.source_embedding
 
     def _embedding(self, words: int, size: int, uniform_start: bool) -> Embedding:
         if self.config.inputs == "one-hot":
@@ -83,7 +122,7 @@ class EncoderDecoder(Seq2Seq):
         if self.config.attend == "after":
             return None
         heads = self.config.heads if self.config.merge == "concatenate" else 1
-        return focuses[self.config.focus](self.config.hidden * heads, words)
+        return focuses[self.config.focus](self._memory_size * heads, words)
 
     def _positions(self, size: int) -> Sinusoidal | None:
         if self.config.positions == "none":
@@ -95,24 +134,12 @@ class EncoderDecoder(Seq2Seq):
         """Whether the readout sees the state, and whether it sees the context."""
         if self.config.readout == "auto":
             return True, self.attention is not None and self.focus is None
-        both = self.config.readout == "both"
+        both = self.config.readout in ("both", "sum")
         return both or self.config.readout == "state", both or self.config.readout == "context"
 
-    @property
-    def _features(self) -> int:
-        state, context = self.reads
-        size = self.attention.features if self.attention is not None else 0
-        return state * self.config.hidden + context * size
-
-    def output_layer(self) -> OutputLayer:
-        """The readout, whose columns meet the state, the context, or one after the other."""
-        width = self.readout.in_features
-        state, context = self.reads
-        hidden = self.config.hidden if state else 0
-        columns = {"state": (0, hidden), "context": (hidden, width)}
-        wanted = {"state": state, "context": context}
-        parts = {name: columns[name] for name, there in wanted.items() if there}
-        return OutputLayer(self.readout.weight, self.readout.bias, parts)
+    def output_layer(self) -> OutputLayer | None:
+        """The readout, where it is one linear map of state and context."""
+        return self.readout.layer()
 
     def _place(self, x: Inputs, start: int) -> Inputs:
         """The input with positions added, where there are any."""
@@ -136,7 +163,9 @@ class EncoderDecoder(Seq2Seq):
         else:
             full = bool((lengths == source.shape[1]).all())
             states, finals = self.encoder(x, None if full else lengths, gates)
-        if self.bridge:
+        if self.config.bidirectional and not self.bridge:
+            finals = tuple(torch.stack(final.chunk(2, dim=1)).mean(dim=0) for final in finals)
+        elif self.bridge:
             finals = tuple(
                 torch.tanh(bridge(final)) for bridge, final in zip(self.bridge, finals, strict=True)
             )
@@ -163,6 +192,7 @@ class EncoderDecoder(Seq2Seq):
             if lengths is not None and bool((lengths == inputs.shape[1]).all()):
                 lengths = None
             for layer, cell in enumerate(self.decoder):
+                x = self._dropped(x, layer)
                 start = self._layer(memory.initial, layer)
                 x, _ = run(cell, x, lengths, start, gates, f"decoder.gates.{layer}")
         states = vectors(x)
@@ -187,9 +217,18 @@ class EncoderDecoder(Seq2Seq):
         return context, site
 
     def _logits(self, states: Tensor, context: Tensor) -> Tensor:
-        seen = [x for x, wanted in zip((states, context), self.reads, strict=True) if wanted]
-        logits: Tensor = self.readout(torch.cat(seen, dim=2) if len(seen) > 1 else seen[0])
+        logits: Tensor = self.readout(states, context)
         return logits
+
+    def lexical(
+        self, memory: Memory, states: Tensor, targets: Tensor, there: Tensor, bias: bool = True
+    ) -> Tensor:
+        """log β of snell2021, eq. 4; see `Seq2Seq`."""
+        if self.attention is None or self.focus is not None or not self.reads[1]:
+            return super().lexical(memory, states, targets, there, bias)
+        values = memory.prepared[1]  # (batch, head or 1, source, features)
+        contexts = self.attention.merge(values.expand(-1, self.config.heads, -1, -1))
+        return self.readout.lexical(states, contexts, targets, there, bias)
 
     def _advance(
         self, memory: Memory, words: Tensor, state: State, gates: list[Gates] | None = None
@@ -213,7 +252,7 @@ class EncoderDecoder(Seq2Seq):
                 layer_state, found = cell.step(cell.project(x), self._layer(state, layer))  # type: ignore[operator]
                 seen |= {f"decoder.gates.{layer}.{gate}": value for gate, value in found.items()}
                 new += layer_state
-                x = layer_state[0]
+                x = self._dropped(layer_state[0], layer + 1)
             if gates is not None:
                 gates.append(seen)
         if self._counts(memory):
@@ -223,6 +262,12 @@ class EncoderDecoder(Seq2Seq):
         else:
             logits = self._logits(x[:, None], context)
         return tuple(new), logits[:, 0], x, sites
+
+    def _dropped(self, x: Inputs, layer: int) -> Any:
+        """What enters a layer, with dropout between layers, as in `torch.nn.LSTM`."""
+        if not (self.training and self.config.dropout and 0 < layer < self.config.layers):
+            return x
+        return nn.functional.dropout(vectors(x), self.config.dropout)
 
     def _counts(self, memory: Memory) -> bool:
         """Whether the decoder's state ends in the number of the step."""
@@ -260,6 +305,7 @@ class EncoderDecoder(Seq2Seq):
             and type(self.attention) is AdditiveReLU
             and config.layers == config.heads == 1
             and config.readout_bias
+            and config.readout_layer == "none"
             and not (self.reads[1] or self._counts(memory))
             and cells[config.cell].by_hand is not None
             and self.decoder[0].outweighs(len(memory.states))  # type: ignore[index, operator]

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from torch import Tensor, nn
 
 from regard.errors import RegardError
-from regard.models.cells import Words
+from regard.models.attention import Place
+from regard.models.cells import Inputs, Words
 from regard.tasks.vocabulary import PAD, SOS
+
+
+@contextmanager
+def drawn_with(seed: int | None) -> Iterator[None]:
+    """Random numbers from a seed of their own; with none, from where torch stands."""
+    if seed is None:
+        yield
+        return
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
 
 
 class Embedding(nn.Module):
@@ -20,6 +35,7 @@ class Embedding(nn.Module):
     def __init__(self, words: int, size: int, uniform_start: bool = False):
         super().__init__()
         self.size, self.uniform_start = size, uniform_start
+        self.vectors = Place()
         self.weight = nn.Parameter(torch.randn(words, size))
         with torch.no_grad():
             self.weight[PAD] = 0
@@ -32,8 +48,11 @@ class Embedding(nn.Module):
             start = self.weight[1:].sum(dim=0, keepdim=True) / len(self.weight)
         return torch.cat([self.weight[:1].detach(), start, self.weight[SOS + 1 :]])
 
-    def forward(self, numbers: Tensor) -> Words:
-        """(batch, time)"""
+    def forward(self, numbers: Tensor) -> Inputs:
+        """(batch, time) -> the table with the numbers, or the vectors of a few of many words."""
+        if self.vectors.watched or numbers.numel() < len(self.weight):
+            found: Tensor = self.vectors(self.look_up(numbers))
+            return found
         return Words(numbers, self.table)
 
     def look_up(self, numbers: Tensor) -> Tensor:
@@ -52,6 +71,7 @@ class OneHot(Embedding):
     def __init__(self, words: int, size: int | None = None, uniform_start: bool = False):
         nn.Module.__init__(self)
         self.size = size or words
+        self.vectors = Place()
         if self.size < words:
             raise RegardError(
                 f"model.one_hot_size={size} does not fit: the vocabulary has {words} words."
@@ -68,6 +88,13 @@ class OneHot(Embedding):
         """(vocab, size)"""
         assert isinstance(self.units, Tensor)
         return self.units
+
+    def forward(self, numbers: Tensor) -> Inputs:
+        """(batch, time) -> the units with the numbers, or vectors where somebody looks."""
+        if self.vectors.watched:
+            found: Tensor = self.vectors(self.look_up(numbers))
+            return found
+        return Words(numbers, self.table)
 
     def look_up(self, numbers: Tensor) -> Tensor:
         """(batch,) -> (batch, size)"""

@@ -108,6 +108,20 @@ class Seq2Seq(nn.Module, ABC):
         """Encode, then all decoder steps on the fastest path."""
         return self.decode(self.encode(source, lengths), inputs)
 
+    def lexical(
+        self, memory: Memory, states: Tensor, targets: Tensor, there: Tensor, bias: bool = True
+    ) -> Tensor:
+        """log β: how likely each target word is, were all attention at one source position.
+
+        states (batch, target, hidden) are the decoder's, targets (batch, target); there
+        (batch, target, source) says which pairs are wanted. snell2021, eq. 4. Without `bias`,
+        that of the output layer is left out. -> (batch, target, source), 0 where not wanted
+        """
+        raise RegardError(
+            "This model has no lexical probe: its output layer must read the context of one"
+            " attention that follows the step. Take a recurrent encoder-decoder with attention."
+        )
+
     def output_layer(self) -> OutputLayer | None:
         """What stands between the features and the logits, where that is one linear map.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -10,6 +10,7 @@ from regard.config import Config
 from regard.errors import unknown
 from regard.models.attention import Merge, attentions
 from regard.models.cells import cells
+from regard.models.readout import Bend
 
 
 class EncoderDecoderConfig(Config):
@@ -19,6 +20,15 @@ class EncoderDecoderConfig(Config):
     hidden: int = Field(128, ge=1, description="size of a hidden state")
     layers: int = Field(1, ge=1, description="recurrent layers on each side")
     bidirectional: bool = Field(False, description="the encoder reads both ways")
+    bridge: Literal["learned", "mean"] = Field(
+        "learned",
+        description="how the last states of both directions start the decoder: projected, or"
+        " their mean",
+    )
+    project_memory: bool = Field(
+        True, description="attention reads both directions' states projected to one state's size"
+    )
+    dropout: float = Field(0.0, ge=0, lt=1, description="dropout between layers, in training")
     recurrent: bool = Field(
         True, description="false: every state is made from zeros and the input alone (AO)"
     )
@@ -29,6 +39,9 @@ class EncoderDecoderConfig(Config):
     embedding: int = Field(32, ge=1, description="size of an embedding")
     decoder_embedding: int | None = Field(
         None, ge=1, description="size of the decoder's embedding; default: that of embedding"
+    )
+    shared_embedding: bool = Field(
+        False, description="one table for the words of both sides, which have one vocabulary"
     )
     one_hot_size: int | None = Field(
         None, ge=1, description="dimensions of one-hot inputs, zero past the words; default: none"
@@ -48,6 +61,9 @@ class EncoderDecoderConfig(Config):
         None, ge=1, description="size of a query and a key, per head; default: hidden"
     )
     merge: Merge = Field("sum", description="how the heads' contexts become one")
+    head_seeds: tuple[int, ...] = Field(
+        (), description="draw each head's first weights with a seed of its own (attention=bilinear)"
+    )
     attend: Literal["after", "before"] = Field(
         "after",
         description="attend with the new state, or with the old one before the recurrent step",
@@ -57,11 +73,16 @@ class EncoderDecoderConfig(Config):
         description="how the context enters the step (attend=before): beside the word, or"
         " weighted by it unit by unit (full focus)",
     )
-    readout: Literal["auto", "state", "context", "both"] = Field(
+    context_layer: bool = Field(False, description="project the context to a state's size")
+    readout: Literal["auto", "state", "context", "both", "sum"] = Field(
         "auto",
         description="what the output layer sees; auto: both where attention follows the step",
     )
+    readout_layer: Bend = Field("none", description="a hidden layer before the output layer")
     readout_bias: bool = Field(True, description="a bias in the output layer")
+    initial_seed: int | None = Field(
+        None, ge=0, description="draw the first weights with this seed instead of the run's"
+    )
     uniform: float | None = Field(
         None, gt=0, description="draw every parameter from U(±this) instead of its own default"
     )
@@ -81,10 +102,16 @@ class EncoderDecoderConfig(Config):
             raise ValueError(unknown("attention", name, ["none", *attentions]).rstrip("."))
         return name
 
+    @field_validator("head_seeds", mode="before")
+    @classmethod
+    def _head_seeds(cls, seeds: Any) -> Any:
+        """On the command line several seeds are one word, with commas."""
+        return tuple(filter(None, seeds.split(","))) if isinstance(seeds, str) else seeds
+
     @model_validator(mode="after")
     def _fits_together(self) -> EncoderDecoderConfig:
         attending = self.attention != "none"
-        if not attending and (self.readout in ("context", "both") or not self.recurrent):
+        if not attending and (self.readout in ("context", "both", "sum") or not self.recurrent):
             what = f"readout={self.readout}" if self.recurrent else "recurrent=false"
             raise ValueError(f"{what} needs an attention, for example attention=dot")
         if self.heads > 1 and not (attending and attentions[self.attention].many_heads):
@@ -95,9 +122,27 @@ class EncoderDecoderConfig(Config):
             raise ValueError(f"attention_size needs an attention that has one: {able}")
         if not self.recurrent and (self.bidirectional or self.initial_state == "trainable"):
             raise ValueError("recurrent=false has no direction and no initial state to learn")
+        self._parts_fit()
         first = self.attend == "before"
         if first and not (attending and self.recurrent):
             raise ValueError("attend=before needs an attention and a recurrent decoder")
         if first != (self.focus != "none"):
             raise ValueError("attend=before goes with focus=concatenate or full, and only it does")
         return self
+
+    def _parts_fit(self) -> None:
+        """What snell2021's parts need of each other."""
+        if self.dropout and (self.layers == 1 or not self.recurrent):
+            raise ValueError("dropout lies between recurrent layers: it needs layers=2 or more")
+        if self.attention == "dot" and self.bidirectional and not self.project_memory:
+            raise ValueError("attention=dot needs project_memory=true: both sides must have a size")
+        if self.head_seeds and (self.attention != "bilinear" or len(self.head_seeds) != self.heads):
+            raise ValueError("head_seeds are one seed for each head of attention=bilinear")
+        wide = self.merge == "concatenate" and self.heads > 1
+        wide = wide or (self.bidirectional and not self.project_memory)
+        if self.readout == "sum" and wide and not self.context_layer:
+            raise ValueError("readout=sum needs context_layer=true: the context is too wide")
+        alone = self.inputs == "one-hot" or self.first_input == "uniform"
+        sizes = self.decoder_embedding in (None, self.embedding)
+        if self.shared_embedding and (alone or not sizes):
+            raise ValueError("shared_embedding needs embeddings of one size and first_input=sos")

@@ -40,7 +40,9 @@ class TrainingConfig(Config):
     decay_rate: float = Field(
         1.0, gt=0, le=1, description="factor per update of the exponential decay"
     )
-    clip: float = Field(1.0, gt=0, description="largest norm of a gradient")
+    clip: float | None = Field(
+        1.0, gt=0, allow_inf_nan=False, description="largest norm of a gradient; none: any"
+    )
     l2: float = Field(0.0, ge=0, description="weight of the sum of all squared parameters")
     average: Literal["words", "sequences"] = Field(
         "words",
@@ -68,6 +70,9 @@ class TrainingConfig(Config):
     )
     evaluate_every: int = Field(100, ge=1, description="updates between evaluations")
     checkpoint_every: int = Field(500, ge=1, description="updates between kept checkpoints")
+    milestones: tuple[int, ...] = Field(
+        (), description="further updates at which to evaluate and keep a checkpoint; 0 counts"
+    )
     stop_accuracy: float | None = Field(
         None, gt=0, le=1, description="stop once validation accuracy reaches this"
     )
@@ -90,10 +95,10 @@ class TrainingConfig(Config):
     )
     device: str = Field("auto", description="auto, cpu, cuda or mps")
 
-    @field_validator("freeze", mode="before")
+    @field_validator("freeze", "milestones", mode="before")
     @classmethod
-    def _freeze(cls, names: Any) -> Any:
-        """On the command line several components are one word, with commas."""
+    def _listed(cls, names: Any) -> Any:
+        """On the command line several components, or numbers, are one word, with commas."""
         return tuple(filter(None, names.split(","))) if isinstance(names, str) else names
 
     @field_validator("device")

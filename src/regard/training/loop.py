@@ -169,7 +169,7 @@ class Trainer:
                 f"The {what} became {value} at update {self.update + 1}, so training stopped"
                 " there. The last good checkpoint is kept."
                 f" Lower training.learning_rate (now {self.config.learning_rate:g})"
-                f" or training.clip (now {self.config.clip:g})."
+                f" or training.clip (now {self.config.clip})."
             )
 
     def _professor(self, batch: Batch, taught: Output) -> Tensor:
@@ -197,7 +197,7 @@ class Trainer:
             l2_gradient(learned, gradients, self.config.l2)
         norm = float(torch.stack(torch._foreach_norm(gradients)).norm())
         self._check("gradient", norm)
-        if norm > self.config.clip:
+        if self.config.clip is not None and norm > self.config.clip:
             torch._foreach_mul_(gradients, self.config.clip / norm)
         optimizer.step()
         if name == "model" and self.masks:
@@ -254,24 +254,30 @@ def fit(trainer: Trainer, keeper: Keeper) -> None:
     config = trainer.config
     validation = trainer.task.split("validation")
     if trainer.update == 0:
-        keeper.checkpoint(trainer, keep=True, best=False)
+        best = 0 in config.milestones and _judged(trainer, keeper, validation)
+        keeper.checkpoint(trainer, keep=True, best=best)
     while trainer.update < config.updates and not _good_enough(trainer):
         keeper.log({"update": trainer.update + 1, "loss": trainer.step()})
-        ends = trainer.update == config.updates
-        keep = ends or trainer.update % config.checkpoint_every == 0
-        if not (ends or trainer.update % config.evaluate_every == 0):
-            if keep:
-                keeper.checkpoint(trainer, keep=True, best=False)
-            continue
-        told = config.guidance_by == "force"
-        metrics = evaluate(trainer.model, trainer.task, validation, told=told)
-        if config.best_by == "loss":
-            metrics["objective"] = trainer.objective(validation)
-        keeper.log({"update": trainer.update, "split": "validation", **metrics})
-        score = metrics["accuracy"] if config.best_by == "accuracy" else -metrics["objective"]
-        best = score > trainer.best
-        trainer.best = max(trainer.best, score)
-        keeper.checkpoint(trainer, keep=keep or _good_enough(trainer), best=best)
+        noted = trainer.update == config.updates or trainer.update in config.milestones
+        keep = noted or trainer.update % config.checkpoint_every == 0
+        judge = noted or trainer.update % config.evaluate_every == 0
+        best = judge and _judged(trainer, keeper, validation)
+        if judge or keep:
+            keeper.checkpoint(trainer, keep=keep or _good_enough(trainer), best=best)
+
+
+def _judged(trainer: Trainer, keeper: Keeper, validation: Batch) -> bool:
+    """Evaluate and log; whether no checkpoint before was as good."""
+    config = trainer.config
+    told = config.guidance_by == "force"
+    metrics = evaluate(trainer.model, trainer.task, validation, told=told)
+    if config.best_by == "loss":
+        metrics["objective"] = trainer.objective(validation)
+    keeper.log({"update": trainer.update, "split": "validation", **metrics})
+    score = metrics["accuracy"] if config.best_by == "accuracy" else -metrics["objective"]
+    best = score > trainer.best
+    trainer.best = max(trainer.best, score)
+    return best
 
 
 def _good_enough(trainer: Trainer) -> bool:

@@ -1,0 +1,174 @@
+"""The reader: an encoder and an attention that nobody asks. It says one thing about its source.
+
+snell2021's classifier (section 2.4) and its bag-of-words proxy (section 2.3) are settings of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import torch
+from pydantic import Field, field_validator, model_validator
+from torch import Tensor, nn
+
+from regard.config import Config
+from regard.errors import RegardError, unknown
+from regard.models.attention import Attention, attentions
+from regard.models.cells import State, cells, vectors
+from regard.models.encoder import Encoder, Gates
+from regard.models.encoder_decoder import models
+from regard.models.inputs import Embedding
+from regard.models.outputs import Memory, Output, OutputLayer, Seq2Seq
+from regard.models.readout import Readout
+from regard.tasks.batch import mask
+from regard.tasks.vocabulary import SPECIAL
+
+KINDS = ("unasked", "uniform")
+NEVER = -1e4  # the logit of a word that is never said
+BAG = "none"  # instead of a cell: words stand for themselves
+
+
+class ReaderConfig(Config):
+    """Settings of the reader."""
+
+    cell: str = Field("lstm", description="recurrent cell, or none: a bag of words")
+    hidden: int = Field(256, ge=1, description="size of a hidden state, in each direction")
+    layers: int = Field(1, ge=1, description="recurrent layers")
+    bidirectional: bool = Field(True, description="the encoder reads both ways")
+    embedding: int = Field(300, ge=1, description="size of an embedding")
+    vectors: str | None = Field(
+        None, description="file of word vectors to begin with, such as GloVe's; none: N(0, 1)"
+    )
+    attention: str = Field("unasked", description="unasked (learned) or uniform")
+    attention_size: int = Field(256, ge=1, description="size of the attention's hidden layer")
+    outputs: Literal["labels", "words"] = Field(
+        "labels",
+        description="labels: special words are never said, and two labels have one logit between"
+        " them; words: every word of the target has its own",
+    )
+
+    @field_validator("cell")
+    @classmethod
+    def _cell(cls, name: str) -> str:
+        name = "gru-torch" if name == "gru" else name
+        if name != BAG and name not in cells:
+            raise ValueError(unknown("cell", name, [BAG, *cells]).rstrip("."))
+        return name
+
+    @field_validator("attention")
+    @classmethod
+    def _attention(cls, name: str) -> str:
+        if name not in KINDS:
+            raise ValueError(unknown("attention of a reader", name, KINDS).rstrip("."))
+        return name
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> ReaderConfig:
+        if self.cell == BAG and (self.layers > 1 or self.bidirectional):
+            raise ValueError("cell=none has no layers and no direction: bidirectional=false")
+        return self
+
+
+class Reader(Seq2Seq):
+    """Encoder states h_l, weights α_l that depend on them alone, logits W Σ α_l h_l + b.
+
+    Every target step gets the same logits; the decoder's state is the context. With `cell=none`
+    the states are the words' vectors, so that with uniform attention it is a bag of words
+    (snell2021, eq. 5).
+    """
+
+    def __init__(self, config: ReaderConfig, source_words: int, target_words: int):
+        super().__init__()
+        self.config = config
+        self.source_embedding = Embedding(source_words, config.embedding)
+        self.encoder: Encoder | None = None
+        width = config.embedding
+        if config.cell != BAG:
+            self.encoder = Encoder(
+                cells[config.cell],
+                config.embedding,
+                config.hidden,
+                config.layers,
+                config.bidirectional,
+            )
+            width = config.hidden * (2 if config.bidirectional else 1)
+        size = config.attention_size if attentions[config.attention].sized else None
+        self.attention: Attention = attentions[config.attention](width, 1, size, "sum", width)
+        labels = target_words - len(SPECIAL)
+        if config.outputs == "labels" and labels < 2:
+            raise RegardError(
+                "A reader of labels needs a task with two of them or more, for example"
+                " classification or keyword. For other tasks set model.outputs=words."
+            )
+        said = target_words if config.outputs == "words" else 1 if labels == 2 else labels
+        self.readout = Readout(0, width, said, width)
+
+    def output_layer(self) -> OutputLayer:
+        """W and b with a row for every word of the target."""
+        weight: Tensor = self.readout.weight
+        bias: Tensor = self.readout.bias
+        if self.config.outputs == "labels":
+            if len(weight) == 1:  # σ(γ) is the softmax of ∓γ/2
+                weight, bias = torch.cat([-weight, weight]) / 2, torch.cat([-bias, bias]) / 2
+            special = weight.new_zeros(len(SPECIAL), weight.shape[1])
+            weight = torch.cat([special, weight])
+            bias = torch.cat([bias.new_full((len(SPECIAL),), NEVER), bias])
+        return OutputLayer(weight, bias, {"context": (0, weight.shape[1])})
+
+    def encode(self, source: Tensor, lengths: Tensor) -> Memory:
+        """Read the source on the fastest path."""
+        return self._encode(source, lengths, None)
+
+    def _encode(self, source: Tensor, lengths: Tensor, gates: Gates | None) -> Memory:
+        x, words = self.source_embedding(source), mask(lengths, source.shape[1])
+        if self.encoder is None:
+            states = vectors(x) * words[:, :, None]
+        else:
+            full = bool((lengths == source.shape[1]).all())
+            states, _ = self.encoder(x, None if full else lengths, gates)
+        return Memory(states, words, (), self.attention.remember(states))
+
+    def decode(self, memory: Memory, inputs: Tensor, lengths: Tensor | None = None) -> Output:
+        """The same logits at every step, whatever is fed in."""
+        return self._decode(memory, inputs.shape[1], None)
+
+    def _decode(self, memory: Memory, steps: int, gates: Gates | None) -> Output:
+        asking = memory.states.new_zeros(len(memory.states), 1, memory.states.shape[2])
+        context, site = self.attention(asking, *memory.prepared, memory.mask)
+        layer = self.output_layer()
+        logits = nn.functional.linear(context, layer.weight, layer.bias)
+        every = {
+            name: getattr(site, name).expand(-1, -1, steps, -1)
+            for name in ("queries", "scores", "weights")
+        }
+        return Output(
+            logits.expand(-1, steps, -1),
+            memory.states,
+            context.expand(-1, steps, -1),
+            {"attention": replace(site, **every)},
+            gates or {},
+        )
+
+    def step(self, memory: Memory, words: Tensor, state: State) -> tuple[Tensor, State]:
+        """One target word."""
+        return self._decode(memory, 1, None).logits[:, 0], state
+
+    def trace(self, source: Tensor, lengths: Tensor, inputs: Tensor) -> Output:
+        """The same as `forward`, step by step, with the gates of every cell."""
+        gates: Gates = {}
+        return self._decode(self._encode(source, lengths, gates), inputs.shape[1], gates)
+
+    def lexical(
+        self, memory: Memory, states: Tensor, targets: Tensor, there: Tensor, bias: bool = True
+    ) -> Tensor:
+        """log β of snell2021, eq. 9, and of its proxy, eq. 6; see `Seq2Seq`."""
+        layer = self.output_layer()
+        assert layer.bias is not None
+        shift = layer.bias if bias else layer.bias.where(layer.bias == NEVER, 0.0)
+        logits = nn.functional.linear(memory.states, layer.weight, shift)  # (batch, source, vocab)
+        said = logits.log_softmax(dim=2).gather(2, targets[:, None].expand(-1, logits.shape[1], -1))
+        return said.transpose(1, 2).where(there, 0.0)
+
+
+models.register("reader")((ReaderConfig, Reader))
