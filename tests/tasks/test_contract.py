@@ -31,7 +31,9 @@ def test_batches_are_well_formed(task: Task) -> None:
         assert (words[inside] != PAD).all()
         assert (words != SOS).all()
     ends = batch.target[torch.arange(16), batch.target_lengths - 1] == EOS
-    assert ends.all() if task.ends else not ends.any()
+    assert ends.all() if task.ends else not (ends.any() and task.target_vocabulary.ends)
+    ends = batch.source[torch.arange(16), batch.source_lengths - 1] == EOS
+    assert ends.all() or not task.source_vocabulary.ends
     assert (batch.inputs[:, 0] == SOS).all()
     assert (batch.inputs[:, 1:] == batch.target[:, :-1]).all()
 
@@ -73,7 +75,7 @@ def test_source_can_be_fed_backwards(task: Task) -> None:
     plain, other = task.split("test"), turned.split("test")
     assert torch.equal(plain.target, other.target)
     for row, back, length in zip(plain.source, other.source, plain.source_lengths, strict=True):
-        n = int(length) - 1
+        n = int(length) - int(task.source_vocabulary.ends)
         assert back[:n].tolist() == row[:n].tolist()[::-1]
         assert torch.equal(back[n:], row[n:])
 

@@ -10,8 +10,10 @@ from regard.tasks.vocabulary import EOS, PAD, SOS
 
 
 @torch.no_grad()
-def greedy(model: Seq2Seq, memory: Memory, limit: int) -> Tensor:
-    """The likeliest word at each step, each row until its `<EOS>` or `limit` words.
+def greedy(model: Seq2Seq, memory: Memory, limit: int, end: int | None = EOS) -> Tensor:
+    """The likeliest word at each step, each row until its `end` or `limit` words.
+
+    With `end=None` no word ends a row: each gets `limit` words.
 
     memory: what `encode` gave -> words (batch, at most limit), `<PAD>` after the end
     """
@@ -23,18 +25,22 @@ def greedy(model: Seq2Seq, memory: Memory, limit: int) -> Tensor:
         logits, state = model.step(memory, words, state)
         words = logits.argmax(dim=1).masked_fill(ended, PAD)
         chosen.append(words)
-        ended = ended | (words == EOS)
-        if bool(ended.all()):
-            break
+        if end is not None:
+            ended = ended | (words == end)
+            if bool(ended.all()):
+                break
     return torch.stack(chosen, dim=1) if chosen else words[:, None][:, :0]
 
 
 @torch.no_grad()
-def beam(model: Seq2Seq, memory: Memory, limit: int, width: int = 5) -> Tensor:
+def beam(
+    model: Seq2Seq, memory: Memory, limit: int, width: int = 5, end: int | None = EOS
+) -> Tensor:
     """The likeliest sequence that a beam of `width` finds, per row; `width=1` is greedy.
 
     Sequences are compared by log-probability per word, `<EOS>` counted, so that longer ones are
-    not at a disadvantage. Each row stops when nothing in its beam can still win.
+    not at a disadvantage. Each row stops when nothing in its beam can still win. With `end=None`
+    no word ends a sequence: all have `limit` words.
     """
     rows, device = len(memory.states), memory.states.device
     memory = _repeat(memory, width)
@@ -53,7 +59,7 @@ def beam(model: Seq2Seq, memory: Memory, limit: int, width: int = 5) -> Tensor:
         history = torch.cat(
             [history.gather(1, parent[:, :, None].expand_as(history)), word[:, :, None]], dim=2
         )
-        ending = (word == EOS) | (step == limit - 1)
+        ending = (word == (-1 if end is None else end)) | (step == limit - 1)
         finished = torch.where(ending, scores / (step + 1), float("-inf"))
         top, beam_index = finished.max(dim=1)
         better = top > best_score

@@ -49,9 +49,11 @@ def record_model(
         for name, site in output.sites.items():
             if site.vector is not None:
                 fixed[f"{name}.vector"] = numbers(site.vector)
+        source, target = vocabularies
         metadata = Metadata(
-            vocabularies[0].words, vocabularies[1].words, sites, parts, {**origin, "inputs": inputs}
-        )
+            source.words, target.words, sites, parts, {**origin, "inputs": inputs},
+            (source.ends, target.ends),
+        )  # fmt: skip
         pieces = (_piece(model, batch.to(device), inputs, gates) for batch in batches())
         return gather(pieces, fixed, sizes, metadata, out, watch)
 

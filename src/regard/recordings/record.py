@@ -124,8 +124,8 @@ def _given(
         return None
     source, target = vocabularies
     whole = collate(
-        [[*source.encode(words), EOS] for words, _ in pairs],
-        [[*target.encode(words), *([EOS] if ends else [])] for _, words in pairs],
+        [[*source.encode(words), *([EOS] if source.ends else [])] for words, _ in pairs],
+        [[*target.encode(words), *([EOS] if ends and target.ends else [])] for _, words in pairs],
     )
     return lambda: whole.pieces(PIECE)
 

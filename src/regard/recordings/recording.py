@@ -91,6 +91,7 @@ class Metadata:
     sites: dict[str, SiteInfo] = field(default_factory=dict)
     readout: dict[str, tuple[int, int]] = field(default_factory=dict)  # part -> its columns
     origin: dict[str, Any] = field(default_factory=dict)  # run, weights, task, checkpoint, …
+    ends: tuple[bool, bool] = (True, True)  # whether each side's vocabulary has an end token
 
     def to_json(self) -> str:
         """As it stands in the file."""
@@ -108,6 +109,7 @@ class Metadata:
             {name: SiteInfo(**site) for name, site in data["sites"].items()},
             {name: (int(a), int(b)) for name, (a, b) in data["readout"].items()},
             data["origin"],
+            tuple(data.get("ends", (True, True))),
         )
 
 
@@ -209,7 +211,7 @@ class Recording:
 
     def vocabulary(self, side: str) -> Vocabulary:
         """One side's vocabulary."""
-        return Vocabulary(self.words(side))
+        return Vocabulary(self.words(side), self.metadata.ends[side != "encoder"])
 
     def _known(self, name: str) -> str:
         if name not in self.storage.names():

@@ -1,7 +1,9 @@
 """What to learn: one file per task, and the contract they all keep."""
 
 from regard.tasks import addition as addition
+from regard.tasks import copying as copying
 from regard.tasks import escan as escan
+from regard.tasks import keyword as keyword
 from regard.tasks import lookup as lookup
 from regard.tasks import one_to_one as one_to_one
 from regard.tasks import parallel as parallel

@@ -116,9 +116,12 @@ def reverse(rows: Tensor, lengths: Tensor) -> Tensor:
     return rows.gather(1, backwards)
 
 
-def turned(batch: Batch) -> Batch:
-    """The batch with each source backwards, `<EOS>` still at its end; alignments follow."""
-    words = batch.source_lengths - 1  # (batch,)
+def turned(batch: Batch, ends: bool = True) -> Batch:
+    """The batch with each source backwards; alignments follow.
+
+    Where sources end in `<EOS>` (`ends`), it is still at their end.
+    """
+    words = batch.source_lengths - int(ends)  # (batch,)
     source, aligned = reverse(batch.source, words), batch.alignment
     if aligned is not None:
         last = words[:, None]

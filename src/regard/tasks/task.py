@@ -98,7 +98,9 @@ class Task(ABC):
         return replace(batch, source_lengths=width)
 
     def _oriented(self, batch: Batch) -> Batch:
-        return turned(batch) if self.config.reverse_source else batch
+        if not self.config.reverse_source:
+            return batch
+        return turned(batch, self.source_vocabulary.ends)
 
 
 def trimmed(words: Tensor, width: int) -> Tensor:

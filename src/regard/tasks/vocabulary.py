@@ -17,15 +17,23 @@ SHOWN = 50  # words in a message
 class Vocabulary:
     """Words in the order of their numbers; the first three are `<PAD>`, `<SOS>`, `<EOS>`.
 
-    The end token may be spelt otherwise, such as `.`; its number stays.
+    The end token may be spelt otherwise, such as `.`; its number stays. Where `ends` is false
+    there is none, and the third word is a word like any other.
     """
 
     words: tuple[str, ...]
+    ends: bool = True
 
     @classmethod
-    def of(cls, words: Iterable[str], end: str = SPECIAL[EOS]) -> Vocabulary:
-        """The vocabulary of `words`, with the special ones put before them."""
-        return cls((*SPECIAL[:EOS], end, *words))
+    def of(cls, words: Iterable[str], end: str | None = SPECIAL[EOS]) -> Vocabulary:
+        """The vocabulary of `words`, with the special ones put before them; `end=None`: no end."""
+        special = SPECIAL[:EOS] if end is None else (*SPECIAL[:EOS], end)
+        return cls((*special, *words), end is not None)
+
+    @property
+    def first(self) -> int:
+        """The number of the first word that is not special."""
+        return EOS + self.ends
 
     def __len__(self) -> int:
         return len(self.words)
@@ -38,7 +46,8 @@ class Vocabulary:
     @cached_property
     def special(self) -> frozenset[str]:
         """The words that mean nothing: `<PAD>`, `<SOS>`, and the end token, however it is spelt."""
-        end = self.words[EOS : EOS + 1] if self.words[:EOS] == SPECIAL[:EOS] else ()
+        known = self.ends and self.words[:EOS] == SPECIAL[:EOS]
+        end = self.words[EOS : EOS + 1] if known else ()
         return frozenset((*SPECIAL, *end))
 
     def encode(self, words: Iterable[str]) -> list[int]:
@@ -51,10 +60,10 @@ class Vocabulary:
         return [self.numbers[word] for word in words]
 
     def decode(self, numbers: Sequence[int]) -> list[str]:
-        """The words up to the first `<EOS>`, without special ones."""
+        """The words up to the first `<EOS>`, where there is one, without special ones."""
         words = []
         for number in numbers:
-            if number == EOS:
+            if self.ends and number == EOS:
                 break
             if number not in (PAD, SOS):
                 words.append(self.words[number])

@@ -9,10 +9,10 @@ import torch
 from torch.nn.functional import pad
 
 from regard.models.decoding import greedy
-from regard.models.outputs import Seq2Seq
+from regard.models.outputs import Memory, Seq2Seq
 from regard.tasks.batch import Batch
 from regard.tasks.task import Task
-from regard.tasks.vocabulary import PAD
+from regard.tasks.vocabulary import EOS, PAD
 from regard.training.forcing import remembered
 from regard.training.losses import likelihood
 
@@ -53,7 +53,7 @@ def evaluate(
             memory = remembered(model, piece, told)
             output = model.decode(memory, piece.inputs)
             forced = output.logits.argmax(dim=2)
-            free = greedy(model, memory, piece.target.shape[1] + (MARGIN if task.ends else 0))
+            free = freely(model, memory, piece, task.ends)
             missing = piece.target.shape[1] - free.shape[1]
             same = pad(free, (0, max(0, missing)), value=PAD)[:, : mask.shape[1]] == piece.target
             totals["loss"] += float(likelihood(output.logits, piece.target, mask)) * count
@@ -66,7 +66,17 @@ def evaluate(
     return totals
 
 
-def predict(model: Seq2Seq, batch: Batch) -> torch.Tensor:
-    """What the model says when it runs freely. -> (batch, at most target + margin)"""
-    memory = model.encode(batch.source, batch.source_lengths)
-    return greedy(model, memory, batch.target.shape[1] + MARGIN)
+def predict(model: Seq2Seq, batch: Batch, ends: bool = True) -> torch.Tensor:
+    """What the model says when it runs freely. -> (batch, at most target + margin)
+
+    Where targets do not end in `<EOS>` (`ends=False`), it says as many words as the longest has.
+    """
+    return freely(model, model.encode(batch.source, batch.source_lengths), batch, ends)
+
+
+def freely(model: Seq2Seq, memory: Memory, batch: Batch, ends: bool) -> torch.Tensor:
+    """As `predict`, from what the encoder remembers."""
+    width = batch.target.shape[1]
+    return (
+        greedy(model, memory, width + MARGIN, EOS) if ends else greedy(model, memory, width, None)
+    )
