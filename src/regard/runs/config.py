@@ -15,6 +15,7 @@ from torch import Tensor
 from regard.config import Config, faults_in, validated
 from regard.errors import RegardError, nearest, unknown
 from regard.models import Seq2Seq, models, preset_for, presets, recipes_of
+from regard.models.vectors import begin_with
 from regard.runs.files import read_tensors
 from regard.tasks import Task, TaskConfig, tasks
 from regard.training import TrainingConfig, missing_device, seed_everything
@@ -80,7 +81,15 @@ class RunConfig:
         }
         if self.training.start is not None:
             hashes["start"] = content_hash(Path(self.training.start))
+        if self._vectors is not None:
+            hashes["vectors"] = content_hash(self._vectors)
         return hashes
+
+    @property
+    def _vectors(self) -> Path | None:
+        """The file of word vectors that the model begins with, where it has one."""
+        file = getattr(self.model, "vectors", None)
+        return None if file is None else Path(file)
 
     def make_task(self) -> Task:
         """The task, ready to draw from."""
@@ -89,6 +98,8 @@ class RunConfig:
     def make_model(self, task: Task) -> Seq2Seq:
         """The model before training: a function of the seed, or the weights it is given."""
         built = self.blank_model(task)
+        if self._vectors is not None:
+            begin_with(built.source_embedding, task.source_vocabulary.words, self._vectors)  # type: ignore[arg-type]
         if self.training.start is not None:
             load_weights(built, Path(self.training.start))
         return built

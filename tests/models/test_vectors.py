@@ -1,0 +1,68 @@
+"""Word vectors from a user's file as the first embedding."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from regard.errors import RegardError
+from regard.models.inputs import Embedding
+from regard.models.vectors import begin_with, read_vectors
+
+WORDS = ("<PAD>", "<SOS>", "<EOS>", "film", "great", "odd")
+TEXT = "film 1 2 3\n. . . 7 8 9\ngreat -1 0 1.5\n"
+
+
+def files(folder: Path) -> list[Path]:
+    plain, packed, arrays = folder / "v.txt", folder / "v.gz", folder / "v.npz"
+    plain.write_text(TEXT, encoding="utf-8")
+    packed.write_bytes(gzip.compress(TEXT.encode()))
+    values = np.array([[1, 2, 3], [7, 8, 9], [-1, 0, 1.5]], np.float32)
+    np.savez(arrays, words=np.array(["film", ". . .", "great"]), vectors=values)
+    return [plain, packed, arrays]
+
+
+def test_every_format_gives_the_same(tmp_path: Path) -> None:
+    for path in files(tmp_path):
+        found = dict(read_vectors(path))
+        assert list(found) == ["film", ". . .", "great"], path
+        np.testing.assert_array_equal(found["great"], np.array([-1, 0, 1.5], np.float32))
+
+
+def test_known_words_are_replaced_and_only_they(tmp_path: Path) -> None:
+    table = Embedding(len(WORDS), 3)
+    before = table.weight.detach().clone()
+    assert begin_with(table, WORDS, files(tmp_path)[0]) == 2
+    torch.testing.assert_close(table.weight[3], torch.tensor([1.0, 2.0, 3.0]))
+    torch.testing.assert_close(table.weight[4], torch.tensor([-1.0, 0.0, 1.5]))
+    for kept in (0, 1, 2, 5):
+        assert torch.equal(table.weight[kept], before[kept])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("film 1 2\n", "Set model.embedding=2"),
+        ("film 1 2 3\nodd 1 x 3\n", "line 2"),
+        ("film 1 2 3\n1 2 3\n", "line 2"),
+        ("kino 1 2 3\n", "none of the task's 6 words"),
+    ],
+)
+def test_faults_say_where_and_what(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "v.txt"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(RegardError, match=told):
+        begin_with(Embedding(len(WORDS), 3), WORDS, path)
+
+
+def test_missing_and_damaged_files_are_told(tmp_path: Path) -> None:
+    with pytest.raises(RegardError, match="There is no file"):
+        begin_with(Embedding(3, 3), WORDS[:3], tmp_path / "none")
+    broken = tmp_path / "b.gz"
+    broken.write_bytes(gzip.compress(TEXT.encode())[:-9])
+    with pytest.raises(RegardError, match="cannot be read"):
+        list(read_vectors(broken))
