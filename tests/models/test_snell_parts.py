@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from regard.errors import RegardError
 from regard.models import EncoderDecoder, Seq2Seq, models, preset_for
 from regard.models.reader import Reader
 from regard.runs import assemble
+from regard.runs.files import packed
 
 SMALL = {"hidden": 6, "embedding": 5}
 LENGTHS = torch.tensor([4, 2, 3])
@@ -128,6 +130,15 @@ def test_dropout_lies_between_layers_and_only_in_training() -> None:
     assert not torch.allclose(first, model(source, LENGTHS, targets).logits)
     torch.manual_seed(0)
     torch.testing.assert_close(first, model(source, LENGTHS, targets).logits)
+
+
+def test_a_shared_table_is_kept_once() -> None:
+    model = made("snell-copying", "copying", (9, 9), **SMALL)
+    tables = [name for name in model.state_dict() if "embedding" in name]
+    assert tables == ["source_embedding.weight"]
+    again = copy.deepcopy(model)
+    assert again.target_embedding is again.source_embedding is not model.source_embedding
+    packed(model.state_dict())
 
 
 def test_a_head_begins_alike_in_one_and_in_many() -> None:

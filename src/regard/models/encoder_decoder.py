@@ -47,6 +47,8 @@ class EncoderDecoder(Seq2Seq):
             for parameter in self.parameters():
                 nn.init.uniform_(parameter, -config.uniform, config.uniform)
 
+    target_embedding: Embedding
+
     def _build(self, source_words: int, target_words: int) -> None:
         config = self.config
         cell, hidden, layers = cells[config.cell], config.hidden, config.layers
@@ -54,7 +56,7 @@ class EncoderDecoder(Seq2Seq):
         both = config.bidirectional
         self.source_embedding = self._embedding(source_words, config.embedding, False)
         if config.shared_embedding:
-            self.target_embedding = self._shared(source_words, target_words)
+            self._share(source_words, target_words)
         else:
             self.target_embedding = self._embedding(
                 target_words,
@@ -104,14 +106,14 @@ class EncoderDecoder(Seq2Seq):
         wide = self.config.bidirectional and not self.config.project_memory
         return self.config.hidden * (2 if wide else 1)
 
-    def _shared(self, source_words: int, target_words: int) -> Embedding:
-        """The one table of both sides."""
+    def _share(self, source_words: int, target_words: int) -> None:
+        """One table for both sides, known to torch, and to checkpoints, by one name only."""
         if source_words != target_words:
             raise RegardError(
                 f"model.shared_embedding needs one vocabulary: the source has {source_words} words,"
                 f" the target {target_words}. Set it to false, or take a task like copying."
             )
-        return self.source_embedding
+        object.__setattr__(self, "target_embedding", self.source_embedding)
 
     def _embedding(self, words: int, size: int, uniform_start: bool) -> Embedding:
         if self.config.inputs == "one-hot":
