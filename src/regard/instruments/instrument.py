@@ -42,12 +42,51 @@ class Measured(ABC):
         """The numbers that mean something over seeds, by name."""
 
 
+class Shown(ABC):
+    """What people look at: a table, a picture, plain data, and files of all three."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def table(self) -> Table:
+        """The numbers."""
+
+    @abstractmethod
+    def figure(self) -> Figure:
+        """The picture, vector and interactive."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write NAME.json, NAME.csv, NAME.svg and NAME.html (interactive) into a folder."""
+        folder = Path(folder)
+        figure, table = self.figure(), self.table()
+        files = {
+            "json": json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n",
+            "csv": _csv(table),
+            "svg": figure.svg(),
+            "html": _page(self.name, figure),
+        }
+        paths = [folder / f"{self.name}.{ending}" for ending in files]
+        for path, text in zip(paths, files.values(), strict=True):
+            write_whole(path, text.encode())
+        return paths
+
+    def _repr_html_(self) -> str:
+        cells = [self.table().columns, *self.table().cells()]
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(str(c))}</td>" for c in row) + "</tr>" for row in cells
+        )
+        return f"<table>{rows}</table>{self.figure().svg()}"
+
+
 @dataclass(frozen=True)
-class Result(ABC, Generic[M]):
+class Result(Shown, Generic[M]):
     """What an instrument found: one measurement per seed."""
 
     seeds: tuple[M, ...]
-    name: ClassVar[str]
     within: ClassVar[tuple[float, float] | None] = None  # what no value, and no interval, leaves
 
     @property
@@ -74,36 +113,10 @@ class Result(ABC, Generic[M]):
         rows = tuple((name, value) for name, value in self.estimates().items())
         return Table(f"{self.name}, {self.n} seed{'s' * (self.n > 1)}", ("what", "measured"), rows)
 
-    @abstractmethod
-    def figure(self) -> Figure:
-        """The picture, vector and interactive."""
-
     def to_json(self) -> dict[str, Any]:
         """Plain data: the estimates; instruments with more to say add to it."""
         found = {name: value.to_json() for name, value in self.estimates().items()}
         return {"instrument": self.name, "seeds": self.n, "values": found}
-
-    def save(self, folder: str | Path) -> list[Path]:
-        """Write NAME.json, NAME.csv, NAME.svg and NAME.html (interactive) into a folder."""
-        folder = Path(folder)
-        figure, table = self.figure(), self.table()
-        files = {
-            "json": json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n",
-            "csv": _csv(table),
-            "svg": figure.svg(),
-            "html": _page(self.name, figure),
-        }
-        paths = [folder / f"{self.name}.{ending}" for ending in files]
-        for path, text in zip(paths, files.values(), strict=True):
-            write_whole(path, text.encode())
-        return paths
-
-    def _repr_html_(self) -> str:
-        cells = [self.table().columns, *self.table().cells()]
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(str(c))}</td>" for c in row) + "</tr>" for row in cells
-        )
-        return f"<table>{rows}</table>{self.figure().svg()}"
 
 
 Instrument = Callable[..., Result[Any]]

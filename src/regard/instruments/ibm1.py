@@ -1,0 +1,171 @@
+"""`ibm1`: IBM Model 1, words that translate each other (Brown et al. 1993; snell2021, 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from regard.display import Figure, Line, Panel, Table
+from regard.errors import RegardError
+from regard.instruments.instrument import numbers
+from regard.instruments.lexicon import Lexicon
+from regard.instruments.meetings import Meetings
+from regard.instruments.pairs import (
+    Numbers,
+    Pair,
+    Pairs,
+    Sentences,
+    Word,
+    pieces,
+    sides,
+    training_pairs,
+)
+from regard.instruments.scores import Scores
+from regard.recordings.storage import Array
+
+NULL = "<NULL>"  # the source word of target words that come from nowhere
+SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False)
+class IBM1(Lexicon):
+    """Trans(o|i), sparse, and how likely it makes the corpus.
+
+    `likelihood` has the log-likelihood of the corpus after each step.
+    """
+
+    likelihood: tuple[float, ...] = ()
+    null: bool = False
+    name = "ibm1"
+    title = "Trans(o|i)"
+    label = "Trans(o|i)"
+    caption = "Translation probabilities of frequent words by IBM Model 1"
+
+    def translation(self, source: Word, target: Word) -> float:
+        """Trans(o|i): the probability that the source word i is translated to o (eq. 17)."""
+        return self.value(source, target)
+
+    def best(self, word: Word, n: int = 5) -> list[tuple[Word, float]]:
+        """The `n` likeliest translations of a source word, with their probabilities."""
+        return self.highest(word, n)
+
+    def beta(self, pairs: Pairs) -> Scores:
+        """β: Trans(y_t|x_l) for each position; 0 for words never seen together (eq. 18)."""
+        return self.scores(pairs)
+
+    def alpha(self, pairs: Pairs) -> Scores:
+        """α: β over its sum in the sentence, the alignment probability (eq. 19).
+
+        With a NULL word, the sum counts it, so that a row may add up to less than 1. Where nothing
+        in the sentence translates to the word, all positions are alike.
+        """
+        given = list(training_pairs(pairs))
+        beta = self.beta(given)
+        total = beta.values.sum(axis=2, keepdims=True)
+        if self.null:
+            total = total + self._nulls(given, beta)[:, :, None]
+        even = beta.mask / np.maximum(beta.lengths, 1)[:, :, None]
+        values = np.divide(beta.values, total, out=even, where=total > 0)
+        return Scores(values, beta.mask)
+
+    def align(self, pairs: Pairs) -> list[list[int]]:
+        """The likeliest source position, from 0, of each target word of each pair.
+
+        −1 where nothing in the sentence translates to the word, or the NULL word does better.
+        """
+        given = list(training_pairs(pairs))
+        beta = self.beta(given)
+        values = np.where(beta.mask, beta.values, -1.0)
+        if not values.shape[2]:
+            return [[-1] * len(target) for _, target in given]
+        place, best = values.argmax(axis=2), values.max(axis=2)
+        level = self._nulls(given, beta) if self.null else np.zeros(best.shape)
+        place = np.where(best > level, place, -1)
+        return [row[: len(t)].tolist() for row, (_, t) in zip(place, given, strict=True)]
+
+    def _nulls(self, given: list[Pair], like: Scores) -> Array:
+        """Trans(y_t|NULL) for each target word. (sample, target)"""
+        found = np.zeros(like.values.shape[:2])
+        from_null = self.scores([([NULL], target) for _, target in given])
+        found[:, : from_null.values.shape[1]] = from_null.values[:, :, 0]
+        return found
+
+    def table(self) -> Table:
+        """The likeliest translations of the words that have the surest."""
+        sure = np.maximum.reduceat(self.matrix.data, self.matrix.indptr[:-1])
+        order = np.argsort(-sure, kind="stable")[:SHOWN]
+        rows = tuple(
+            (str(self.sources[k]), ", ".join(f"{w} {p:.3g}" for w, p in self.best(self.sources[k], 3)))
+            for k in order
+        )
+        title = f"IBM Model 1, {len(self.likelihood)} steps, surest words"
+        return Table(title, ("source word", "translations"), rows)
+
+    def figure(self) -> Figure:
+        """The table of frequent words, and the log-likelihood over steps."""
+        steps = numbers(range(1, len(self.likelihood) + 1))
+        line = Line("", steps, self.likelihood, points=True)
+        panel = Panel("Likelihood of the corpus", "step", "log-likelihood (nats)", (line,))
+        heat = self.heat(self.title, self.label)
+        return Figure(self.name, f"{self.caption}, and the likelihood over steps.", (heat, panel))
+
+    def to_json(self) -> dict[str, Any]:
+        """Sizes, and the likelihoods."""
+        return {**super().to_json(), "likelihood": list(self.likelihood), "null": self.null}
+
+
+def ibm1(pairs: Pairs, iterations: int = 5, null: bool = False, n: int | None = None) -> IBM1:
+    """Trans(o|i) by expectation maximisation from a uniform table (snell2021, section 4.2).
+
+    `pairs` is an iterable of (source words, target words), or a task or run, as for
+    `cooccurrence`. `iterations=k` is k steps, each an expectation and a maximisation. The first,
+    from the uniform table, gives the count table C, divided by its row sums (eqs. 16-17), so
+    `iterations=1` is what the paper calls Trans, and `iterations=0`, "no step beyond C", gives the
+    same. `null=True` adds to each source sentence a word `<NULL>` for what comes from nowhere.
+
+    >>> pairs = [(["das", "Haus"], ["the", "house"]), (["das"], ["the"])]
+    >>> regard.ibm1(pairs).best("Haus", 1)[0][0]
+    'house'
+    """
+    if iterations < 0:
+        raise RegardError(f"iterations={iterations} does not fit: it is 0 or more.")
+    ours, theirs, names = numbered(training_pairs(pairs, n), null)
+    meetings = Meetings.of(ours, theirs, (len(names[0]), len(names[1])))
+    translation, likelihoods = np.ones(len(meetings.rows)), []
+    for step in range(max(1, iterations)):
+        counts, before = meetings.step(translation)
+        likelihoods += [before] * (step > 0)
+        sums = np.bincount(meetings.rows, counts, len(names[0]))
+        translation = counts / sums[meetings.rows]
+    likelihoods.append(meetings.likelihood(translation))
+    cells = np.bincount(meetings.rows, minlength=len(names[0]))
+    indptr = np.concatenate([[0], np.cumsum(cells)])
+    shape = len(names[0]), len(names[1])
+    matrix = csr_array((translation, meetings.columns, indptr), shape=shape)
+    return IBM1(matrix, *names, tuple(likelihoods), null)
+
+
+def numbered(
+    pairs: Iterable[Pair], null: bool
+) -> tuple[Sentences, Sentences, tuple[tuple[Word, ...], tuple[Word, ...]]]:
+    """Both sides in numbers, and the words; pairs with an empty side teach nothing."""
+    names = Numbers([NULL] if null else []), Numbers()
+    found: list[tuple[Sentences, Sentences]] = []
+    for piece in pieces(pairs):
+        both = [(s, t) for s, t in zip(*sides(piece), strict=True) if len(s) and len(t)]
+        sources = [[NULL, *s] for s, _ in both] if null else [s for s, _ in both]
+        found.append((Sentences.of(sources, names[0]), Sentences.of([t for _, t in both], names[1])))
+    if not any(len(ours.lengths) for ours, _ in found):
+        raise RegardError("There is no pair with words on both sides, so there is nothing to learn.")
+    ours, theirs = (
+        Sentences(
+            np.concatenate([pair[side].words for pair in found]),
+            np.concatenate([pair[side].lengths for pair in found]),
+        )
+        for side in (0, 1)
+    )
+    return ours, theirs, (names[0].words, names[1].words)

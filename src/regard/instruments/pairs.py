@@ -1,0 +1,153 @@
+"""Pairs of sentences as numbers: any words, any iterable, read piece by piece."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+import numpy as np
+
+from regard.errors import RegardError
+from regard.recordings.storage import Array
+from regard.runs import Run
+from regard.tasks import EOS, PAD, SOS, Batch, CorpusTask, Task
+
+Word = str | int
+Pair = tuple[Sequence[Word], Sequence[Word]]
+Pairs = Iterable[Pair] | Task | Run
+
+DRAWN = 10_000  # examples of a task that draws them anew
+PIECE = 10_000  # sentence pairs read at a time
+SPECIAL = frozenset((PAD, SOS, EOS))
+
+
+def training_pairs(source: Pairs, n: int | None = None) -> Iterator[Pair]:
+    """Pairs of sentences (source words, target words), from a task or a run, or as they are given.
+
+    Of a task with a fixed set of examples they are its training rows, of another the `n` examples
+    that a training would begin with (10,000 unless told), of a run those with the run's seed. Words
+    are strings, without `<PAD>`, `<SOS>` and the end token.
+    """
+    if isinstance(source, Run):
+        yield from _of_task(source.config.make_task(), n, source.config.seed)
+    elif isinstance(source, Task):
+        yield from _of_task(source, n, 0)
+    elif isinstance(source, (str, bytes)):
+        raise RegardError("A text is no pair of sentences. Give (source words, target words).")
+    else:
+        yield from islice(source, n)
+
+
+def _of_task(task: Task, n: int | None, seed: int) -> Iterator[Pair]:
+    if isinstance(task, CorpusTask):
+        rows = task.rows["train"]
+        yield from islice(_words(task, rows), n)
+        return
+    wanted = DRAWN if n is None else n
+    for number, start in enumerate(range(0, wanted, PIECE)):
+        yield from _words(task, task.train_batch(number, min(PIECE, wanted - start), seed))
+
+
+def _words(task: Task, batch: Batch) -> Iterator[Pair]:
+    sides = (
+        (batch.source, batch.source_lengths, task.source_vocabulary.words),
+        (batch.target, batch.target_lengths, task.target_vocabulary.words),
+    )
+    rows = [
+        [[words[w] for w in row[:length] if w not in SPECIAL] for row, length in zip(*both, strict=True)]
+        for both, words in (((n.tolist(), le.tolist()), words) for n, le, words in sides)
+    ]
+    yield from zip(*rows, strict=True)  # type: ignore[misc]
+
+
+def pieces(pairs: Iterable[Pair], size: int = PIECE) -> Iterator[list[Pair]]:
+    """The pairs in order, some at a time."""
+    stream = iter(pairs)
+    while piece := list(islice(stream, size)):
+        yield piece
+
+
+class Numbers(defaultdict[Word, int]):
+    """A number for each word, given when the word is first seen."""
+
+    def __init__(self, words: Iterable[Word] = ()) -> None:
+        super().__init__()
+        self.default_factory = self.__len__
+        for word in words:
+            self.__getitem__(word)
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """The words, by number."""
+        return tuple(self)
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """One side of some pairs: all words in a row, and how long each sentence is."""
+
+    words: Array  # (word,), their numbers
+    lengths: Array  # (sentence,)
+
+    @classmethod
+    def of(cls, sentences: Sequence[Sequence[Word]], numbers: Numbers) -> Sentences:
+        """Number the words; what `numbers` does not know yet, it learns."""
+        lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
+        stream = map(numbers.__getitem__, chain.from_iterable(sentences))
+        return cls(np.fromiter(stream, np.int32, int(lengths.sum())), lengths)
+
+    @classmethod
+    def known(cls, sentences: Sequence[Sequence[Word]], numbers: dict[Word, int]) -> Sentences:
+        """Number the words; what `numbers` does not know is −1."""
+        lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
+        stream = (numbers.get(word, -1) for word in chain.from_iterable(sentences))
+        return cls(np.fromiter(stream, np.int32, int(lengths.sum())), lengths)
+
+    @property
+    def starts(self) -> Array:
+        """Where each sentence begins. (sentence,)"""
+        begun: Array = np.cumsum(self.lengths) - self.lengths
+        return begun
+
+    @property
+    def sentence(self) -> Array:
+        """The sentence that each word is in. (word,)"""
+        found: Array = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        return found
+
+
+def sides(piece: Sequence[Pair]) -> tuple[list[Sequence[Word]], list[Sequence[Word]]]:
+    """Source sentences and target sentences; a text instead of its words is refused."""
+    sources, targets = [], []
+    for number, pair in enumerate(piece):
+        try:
+            source, target = pair
+        except (TypeError, ValueError):
+            raise RegardError(_no_pair(number, pair)) from None
+        if isinstance(source, str) or isinstance(target, str):
+            raise RegardError(
+                f"Pair {number} holds a text where its words are needed. Split it: text.split()."
+            )
+        sources.append(source)
+        targets.append(target)
+    return sources, targets
+
+
+def crossed(ours: Sentences, theirs: Sentences, starts: Array) -> tuple[Array, Array]:
+    """Every word of `theirs` with every word of its sentence in `ours`.
+
+    starts (word of theirs,): where its sentence begins in `ours`. -> the places of both, (pair,)
+    """
+    widths = ours.lengths[theirs.sentence]
+    place = np.repeat(np.arange(len(theirs.words)), widths)
+    first = np.cumsum(widths) - widths
+    return np.arange(len(place)) + np.repeat(starts - first, widths), place
+
+
+def _no_pair(number: int, pair: object) -> str:
+    return (
+        f"Pair {number} is {str(pair)[:60]!r}, and a pair is (source words, target words)."
+        " Give tuples of two lists of words."
+    )
