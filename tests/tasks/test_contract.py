@@ -10,10 +10,20 @@ from regard.tasks import EOS, PAD, SOS, Batch, CorpusTask, Task, tasks
 from regard.tasks.batch import mask
 
 
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
+    """What tasks that need files of the user's are told; all others need nothing."""
+    path = tmp_path_factory.mktemp("data") / "labelled.tsv"
+    words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+    pairs = [(a, b) for a in words for b in words]
+    path.write_text("".join(f"{'even' if a < b else 'odd'}\t{a} {b} {a}\n" for a, b in pairs))
+    return {"classification": {"data": str(path)}}
+
+
 @pytest.fixture(params=list(tasks))
-def task(request: pytest.FixtureRequest) -> Task:
+def task(request: pytest.FixtureRequest, settings: dict[str, dict[str, str]]) -> Task:
     kind = tasks[request.param]
-    return kind(kind.Config(held_out=20))
+    return kind(kind.Config.model_validate({"held_out": 20, **settings.get(request.param, {})}))
 
 
 def test_batches_are_well_formed(task: Task) -> None:
@@ -99,8 +109,11 @@ def test_alignments_point_at_words(task: Task) -> None:
     assert (batch.alignment[~batch.target_mask] == -1).all()
 
 
-def test_what_determines_a_task_is_said(task: Task) -> None:
-    assert task.files(task.config) == (), "without settings no task needs a file of the user's"
+def test_what_determines_a_task_is_said(
+    task: Task, request: pytest.FixtureRequest, settings: dict[str, dict[str, str]]
+) -> None:
+    name = request.node.callspec.params["task"]
+    assert [*map(str, task.files(task.config))] == [*settings.get(name, {}).values()]
 
 
 def pairs(batch: Batch) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:

@@ -1,6 +1,7 @@
 """What to learn: one file per task, and the contract they all keep."""
 
 from regard.tasks import addition as addition
+from regard.tasks import classification as classification
 from regard.tasks import copying as copying
 from regard.tasks import escan as escan
 from regard.tasks import keyword as keyword

@@ -18,7 +18,6 @@ EMPTY = "empty lines"
 NO_TAB = "lines without a tab"
 NO_PARTNER = "lines without a partner"
 NOT_UTF8 = "lines that are not UTF-8"
-TOO_LONG = f"lines over {MOST_CHARACTERS} characters"
 
 
 class Faults:
@@ -82,23 +81,25 @@ def _content(path: Path) -> bytes:
         raise RegardError(f"Could not read the sentences. {in_words(error)}") from None
 
 
-def lines(content: bytes, name: str, faults: Faults) -> list[str | None]:
-    """The lines of a file in order, None in place of each that is bad."""
+def lines(
+    content: bytes, name: str, faults: Faults, most: int = MOST_CHARACTERS
+) -> list[str | None]:
+    """The lines of a file in order, None in place of each that is bad: over `most` characters…"""
     rows = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     if not rows[-1]:
         rows.pop()  # what follows the last line break is no line
-    return [_line(row, name, number, faults) for number, row in enumerate(rows, start=1)]
+    return [_line(row, name, number, faults, most) for number, row in enumerate(rows, start=1)]
 
 
-def _line(row: bytes, name: str, number: int, faults: Faults) -> str | None:
+def _line(row: bytes, name: str, number: int, faults: Faults, most: int) -> str | None:
     try:
         text = row.decode().strip("\r\n ")  # a tab at the end still parts two columns
     except UnicodeDecodeError as error:
         faults.add(NOT_UTF8, name, number, f"byte {error.start + 1} is not UTF-8 text")
         return None
-    if len(text) > MOST_CHARACTERS:
-        what = f"{len(text)} characters are too many, {MOST_CHARACTERS} are allowed"
-        faults.add(TOO_LONG, name, number, what)
+    if len(text) > most:
+        what = f"{len(text)} characters are too many, {most} are allowed"
+        faults.add(f"lines over {most} characters", name, number, what)
         return None
     if not text.strip():
         faults.add(EMPTY, name, number, "the line is empty")

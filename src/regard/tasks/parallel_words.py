@@ -16,33 +16,46 @@ JOINERS = "'’‐‑-"  # they hold a word together: aujourd'hui, peut-être
 PICTURES = "\U0001f000-\U0001faff"  # emoji and other symbols beyond the basic plane, as a range
 
 
-def words(text: str, lowercase: bool) -> tuple[str, ...]:
+def words(text: str, lowercase: bool, letters: str = "") -> tuple[str, ...]:
     """`text` in words, with punctuation split off at their ends, one mark each.
+
+    `letters` are marks that count as letters, such as `_`.
 
     >>> words("L'ami (de Zoé) va-t-il bien?", lowercase=True)
     ("l'ami", '(', 'de', 'zoé', ')', 'va-t-il', 'bien', '?')
     """
     text = text if text.isascii() else normalize("NFC", text)
-    return tuple(_pattern().findall(text.lower() if lowercase else text))
+    return tuple(_pattern(letters).findall(text.lower() if lowercase else text))
 
 
 @cache
-def _pattern() -> re.Pattern[str]:
+def _pattern(letters: str) -> re.Pattern[str]:
     """Words or single marks; a mark is what Unicode calls punctuation or a symbol."""
     # Single characters beyond the basic plane would make the pattern fifty times slower.
-    marks = re.escape("".join(c for c in map(chr, range(0x10000)) if category(c)[0] in "PS"))
+    basic = (c for c in map(chr, range(0x10000)) if category(c)[0] in "PS")
+    marks = re.escape("".join(c for c in basic if c not in letters))
     mark, letter = f"[{marks}{PICTURES}]", f"[^\\s{marks}{PICTURES}]"
     return re.compile(f"{letter}+(?:[{re.escape(JOINERS)}]{letter}+)*|{mark}")
 
 
-def frequent(sentences: Iterable[Sequence[str]], size: int) -> Vocabulary:
-    """The `size` most frequent words, behind `<UNK>`; of equally frequent ones by alphabet."""
+def frequent(
+    sentences: Iterable[Sequence[str]],
+    size: int | None = None,
+    minimum: int = 1,
+    end: str | None = SPECIAL[EOS],
+) -> Vocabulary:
+    """The `size` most frequent words, behind `<UNK>`; of equally frequent ones by alphabet.
+
+    Words that occur less than `minimum` times are not among them; `end` as in `Vocabulary.of`.
+    """
     counts = Counter(word for sentence in sentences for word in sentence)
-    ranked = sorted(counts, key=lambda word: (-counts[word], word))
-    return Vocabulary.of([UNKNOWN, *ranked[:size]])
+    often = (word for word, count in counts.items() if count >= minimum and word != UNKNOWN)
+    ranked = sorted(often, key=lambda word: (-counts[word], word))
+    return Vocabulary.of([UNKNOWN, *ranked[:size]], end)
 
 
 def numbered(sentence: Sequence[str], vocabulary: Vocabulary) -> list[int]:
-    """The numbers of the words, that of `<UNK>` for one that has none, and `<EOS>`."""
-    numbers = vocabulary.numbers
-    return [*[numbers.get(word, UNK) for word in sentence], EOS]
+    """The numbers of the words, that of `<UNK>` for one that has none, and `<EOS>` if there is."""
+    numbers, end = vocabulary.numbers, [EOS] if vocabulary.ends else []
+    unknown = numbers[UNKNOWN]
+    return [*[numbers.get(word, unknown) for word in sentence], *end]
