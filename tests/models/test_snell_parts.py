@@ -38,7 +38,7 @@ def test_sizes_are_those_of_the_paper() -> None:
     """A.8 and facts of its program, without embeddings; copying with them."""
     translation = made("snell-translation", "translation", (8000, 8000))
     assert translation.parameter_count - 8000 * 256 == 6_132_544
-    classifier = made("snell-classifier", "classification", (100, 5))
+    classifier = made("snell-classifier", "classification", (100, 4))
     assert classifier.parameter_count - 100 * 300 == 1_274_882
     assert made("snell-copying", "copying", (42, 42)).parameter_count == 1_337_130
 
@@ -164,10 +164,10 @@ def test_one_backbone_for_all_seeds() -> None:
 
 def test_reader_is_the_classifier_of_the_paper() -> None:
     """eq. 7 to 9, by hand."""
-    model = made("snell-classifier", "keyword", (9, 5), hidden=4, embedding=3, attention_size=5)
+    model = made("snell-classifier", "keyword", (9, 4), hidden=4, embedding=3, attention_size=5)
     assert isinstance(model, Reader)
     source, _ = batch(9)
-    targets = torch.tensor([[3], [4], [4]])
+    targets = torch.tensor([[2], [3], [3]])
     output = model(source, LENGTHS, torch.ones(3, 1, dtype=torch.long))
     attention: Any = model.attention
     for row, length in enumerate(LENGTHS.tolist()):
@@ -176,8 +176,8 @@ def test_reader_is_the_classifier_of_the_paper() -> None:
         alpha = torch.softmax(a + attention.bias, 0)
         torch.testing.assert_close(output.sites["attention"].weights[row, 0, 0, :length], alpha)
         gamma = alpha @ h @ model.readout.weight[0] + model.readout.bias[0]
-        torch.testing.assert_close(output.logits[row, 0].softmax(0)[4], torch.sigmoid(gamma))
-        sign = 2.0 * (targets[row, 0] == 4) - 1
+        torch.testing.assert_close(output.logits[row, 0].softmax(0)[3], torch.sigmoid(gamma))
+        sign = 2.0 * (targets[row, 0] == 3) - 1
         beta = torch.sigmoid(sign * (h @ model.readout.weight[0] + model.readout.bias[0]))
         memory = model.encode(source, LENGTHS)
         found = model.lexical(memory, output.decoder_states, targets, memory.mask[:, None])
@@ -220,7 +220,7 @@ def test_what_does_not_fit_is_told(settings: dict[str, Any], told: str) -> None:
 
 def test_labels_and_one_vocabulary_are_asked_for() -> None:
     with pytest.raises(RegardError, match="two of them or more"):
-        made("snell-classifier", "keyword", (9, 4))
+        made("snell-classifier", "keyword", (9, 3))
     with pytest.raises(RegardError, match="one vocabulary"):
         made("snell-copying", "copying", (9, 8))
     plain = assemble("reversal", "chapter36", 0, {})

@@ -96,7 +96,10 @@ class Counts:
         """Count some sentence pairs more, piece by piece."""
         for piece in pieces(pairs):
             given = sides(piece)
-            ours, theirs = Sentences.of(given[0], self.sources), Sentences.of(given[1], self.targets)
+            ours, theirs = (
+                Sentences.of(given[0], self.sources),
+                Sentences.of(given[1], self.targets),
+            )
             weights = 1 / np.maximum(ours.lengths, 1)
             left = _by_sentence(ours, len(self.sources), weights[ours.sentence])
             right = _by_sentence(theirs, len(self.targets), np.ones(len(theirs.words)))
@@ -193,5 +196,3 @@ def _plain(word: Word) -> Word:
 
 def _listed(found: Sequence[tuple[Word, float]]) -> str:
     return ", ".join(f"{word} {value:.3g}" for word, value in found)
-
-

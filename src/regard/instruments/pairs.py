@@ -56,7 +56,10 @@ def _words(task: Task, batch: Batch) -> Iterator[Pair]:
         (batch.target, batch.target_lengths, task.target_vocabulary.words),
     )
     rows = [
-        [[words[w] for w in row[:length] if w not in SPECIAL] for row, length in zip(*both, strict=True)]
+        [
+            [words[w] for w in row[:length] if w not in SPECIAL]
+            for row, length in zip(*both, strict=True)
+        ]
         for both, words in (((n.tolist(), le.tolist()), words) for n, le, words in sides)
     ]
     yield from zip(*rows, strict=True)  # type: ignore[misc]

@@ -68,7 +68,9 @@ class Scores:
         """From one vector (source,) or one matrix (target, source) per sample, of any sizes."""
         matrices = [np.atleast_2d(_array(row)) for row in rows]
         if any(matrix.ndim != 2 for matrix in matrices):
-            raise RegardError("A list of scores holds vectors (source,) or matrices (target, source).")
+            raise RegardError(
+                "A list of scores holds vectors (source,) or matrices (target, source)."
+            )
         target, source = (max((m.shape[axis] for m in matrices), default=0) for axis in (0, 1))
         values = np.zeros((len(matrices), target, source))
         mask = np.zeros(values.shape, np.bool_)

@@ -22,7 +22,7 @@ from regard.models.inputs import Embedding
 from regard.models.outputs import Memory, Output, OutputLayer, Seq2Seq
 from regard.models.readout import Readout
 from regard.tasks.batch import mask
-from regard.tasks.vocabulary import SPECIAL
+from regard.tasks.vocabulary import EOS
 
 KINDS = ("unasked", "uniform")
 NEVER = -1e4  # the logit of a word that is never said
@@ -95,7 +95,7 @@ class Reader(Seq2Seq):
             width = config.hidden * (2 if config.bidirectional else 1)
         size = config.attention_size if attentions[config.attention].sized else None
         self.attention: Attention = attentions[config.attention](width, 1, size, "sum", width)
-        labels = target_words - len(SPECIAL)
+        labels = target_words - EOS  # a vocabulary of labels has no end token
         if config.outputs == "labels" and labels < 2:
             raise RegardError(
                 "A reader of labels needs a task with two of them or more, for example"
@@ -111,9 +111,9 @@ class Reader(Seq2Seq):
         if self.config.outputs == "labels":
             if len(weight) == 1:  # σ(γ) is the softmax of ∓γ/2
                 weight, bias = torch.cat([-weight, weight]) / 2, torch.cat([-bias, bias]) / 2
-            special = weight.new_zeros(len(SPECIAL), weight.shape[1])
+            special = weight.new_zeros(EOS, weight.shape[1])
             weight = torch.cat([special, weight])
-            bias = torch.cat([bias.new_full((len(SPECIAL),), NEVER), bias])
+            bias = torch.cat([bias.new_full((EOS,), NEVER), bias])
         return OutputLayer(weight, bias, {"context": (0, weight.shape[1])})
 
     def encode(self, source: Tensor, lengths: Tensor) -> Memory:

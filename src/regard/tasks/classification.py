@@ -21,6 +21,7 @@ from regard.tasks.vocabulary import SPECIAL, Vocabulary
 
 PARTS = ("data", "validation", "test")
 MEND = "Mend the lines, or set task.bad_lines=skip to leave them out."
+MOST_LABELS = 100
 REPEATED = "repeated texts"
 NO_WORDS = "texts without words"
 INTEGER = re.compile(r"[0-9]{2,}")
@@ -259,8 +260,13 @@ def labels_of(parts: dict[str, list[Text]], config: Classification.Config) -> Vo
             f"{config.data}: there is nothing to tell apart, as the labels to train on are"
             f" {found}. Check task.label_column and task.keep, or name more files."
         )
+    if len(found) > MOST_LABELS:
+        raise RegardError(
+            f"{config.data}: there are {len(found)} labels, such as {found[0][:40]!r}; these look"
+            " like texts. Set task.label_column and task.text_column, for example 2 and 1."
+        )
     strange = {
-        f"The texts of task.{name} have the label '{label}', which training has not ({found})."
+        f"The texts of task.{name} have the label {label[:40]!r}, which training has not ({found})."
         for name in Classification.splits
         for label, _ in parts[name]
         if label not in found
