@@ -5,7 +5,7 @@ The instruments of snell2021 compare such scores; here they are taken from model
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -75,6 +75,20 @@ def attention(model: Seq2Seq, batch: Batch) -> Tensor:
     if not sites:
         raise RegardError("This model has no attention to look at. Set model.attention.")
     return sites[-1].weights.mean(dim=1)
+
+
+def weights_of(model: Seq2Seq, batches: Sequence[Batch]) -> Scores | None:
+    """α over some batches, or None where a model has no attention."""
+    with evaluating(model) as device:
+        sites = crossing(passed(model, batches[0][:1].to(device))[1].sites)
+    return looked(model, batches, attention) if sites else None
+
+
+def first_words(task: Task, batches: Sequence[Batch]) -> tuple[list[str], list[str]]:
+    """The words of the first sentence, source and target."""
+    row = batches[0][:1]
+    source, target = row.source[0].tolist(), row.target[0].tolist()
+    return task.source_vocabulary.shown(source), task.target_vocabulary.shown(target)
 
 
 def lexical(model: Seq2Seq, batch: Batch) -> Tensor:

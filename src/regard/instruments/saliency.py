@@ -22,6 +22,7 @@ from regard.models import Seq2Seq
 from regard.models.inputs import Embedding
 from regard.runs import Run
 from regard.tasks import Batch
+from regard.training.evaluation import evaluating
 
 Method = Literal["gradient", "integrated"]
 STEP = 1e-3  # of the finite differences that check the sign
@@ -171,29 +172,17 @@ def _measure(
     found = {"finite differences": _checked(model, first)}
     if method == "integrated":
         found["completeness"] = _complete(model, first, steps)
-    weights = None
-    try:
-        weights = looked.looked(model, batches, looked.attention)
-    except RegardError:
-        pass  # a model without attention has saliency all the same
+    weights = looked.weights_of(model, batches)
     if weights is not None:
         agreed = agreement(weights, scores, top)
-        found |= {
-            "A(α, Δ)": float(agreed),
-            "shuffled": agreed.shuffled,
-            "Kendall τ": agreed.kendall,
-        }
-        found["A(Δ, α)"] = float(agreement(scores, weights, top))
-    shown = (
-        task.source_vocabulary.shown(first.source[0, : int(first.source_lengths[0])].tolist()),
-        task.target_vocabulary.shown(first.target[0, : int(first.target_lengths[0])].tolist()),
-    )
-    return Salient(scores, weights, shown, found)
+        found |= {"A(α, Δ)": float(agreed), "A(Δ, α)": float(agreement(scores, weights, top))}
+        found |= {"shuffled": agreed.shuffled, "Kendall τ": agreed.kendall}
+    return Salient(scores, weights, looked.first_words(task, batches), found)
 
 
 def _checked(model: Seq2Seq, batch: Batch) -> float:
     """The largest difference between Δ and central differences, relative to the largest Δ."""
-    with looked.evaluating(model):
+    with evaluating(model):
         slopes = gradient(model, batch)
         worst = 0.0
         for place in range(batch.source.shape[1]):
@@ -210,7 +199,7 @@ def _checked(model: Seq2Seq, batch: Batch) -> float:
 
 def _complete(model: Seq2Seq, batch: Batch, steps: int) -> float:
     """How far the integrated gradients are from adding up, relative to what they add up to."""
-    with looked.evaluating(model):
+    with evaluating(model):
         total = integrated(model, batch, steps).sum(dim=2)
         ones = torch.ones(batch.source.shape, device=batch.source.device)
         change = said(model, batch, ones) - said(model, batch, 0 * ones)

@@ -59,6 +59,10 @@ class Vocabulary:
             raise RegardError(f"The words {strange} are not in the vocabulary. Known: {known}.")
         return [self.numbers[word] for word in words]
 
+    def shown(self, numbers: Iterable[int]) -> list[str]:
+        """The words of all numbers, special ones too."""
+        return [self.words[number] for number in numbers]
+
     def decode(self, numbers: Sequence[int]) -> list[str]:
         """The words up to the first `<EOS>`, where there is one, without special ones."""
         words = []
