@@ -51,9 +51,7 @@ class Agreement(float):
         return float(there.mean()) if len(there) else float("nan")
 
 
-def agreement(
-    u: Any, v: Any, top: float = TOP, mask: Any = None, seed: int = 0
-) -> Agreement:
+def agreement(u: Any, v: Any, top: float = TOP, mask: Any = None, seed: int = 0) -> Agreement:
     """How often the best position of `u` is among the best 5 % of `v` (snell2021, eq. 10).
 
     For a row of L positions A(u, v) = 1 when fewer than ⌈top · L⌉ positions have v > v[argmax u],
@@ -88,9 +86,7 @@ def agrees(u: Array, v: Array, mask: Array, top: float) -> Array:
     return found
 
 
-def contextualised(
-    value: float, agreements: Any, performances: Any
-) -> tuple[float, bool]:
+def contextualised(value: float, agreements: Any, performances: Any) -> tuple[float, bool]:
     """ξ: how good a model is when its attention first agrees more than `value` (eq. 11).
 
     `agreements` are A(α, α̂(τ)) and `performances` p̂(τ), at the same checkpoints in order:

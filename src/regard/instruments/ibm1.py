@@ -99,7 +99,10 @@ class IBM1(Lexicon):
         sure = np.maximum.reduceat(self.matrix.data, self.matrix.indptr[:-1])
         order = np.argsort(-sure, kind="stable")[:SHOWN]
         rows = tuple(
-            (str(self.sources[k]), ", ".join(f"{w} {p:.3g}" for w, p in self.best(self.sources[k], 3)))
+            (
+                str(self.sources[k]),
+                ", ".join(f"{w} {p:.3g}" for w, p in self.best(self.sources[k], 3)),
+            )
             for k in order
         )
         title = f"IBM Model 1, {len(self.likelihood)} steps, surest words"
@@ -158,9 +161,13 @@ def numbered(
     for piece in pieces(pairs):
         both = [(s, t) for s, t in zip(*sides(piece), strict=True) if len(s) and len(t)]
         sources = [[NULL, *s] for s, _ in both] if null else [s for s, _ in both]
-        found.append((Sentences.of(sources, names[0]), Sentences.of([t for _, t in both], names[1])))
+        found.append(
+            (Sentences.of(sources, names[0]), Sentences.of([t for _, t in both], names[1]))
+        )
     if not any(len(ours.lengths) for ours, _ in found):
-        raise RegardError("There is no pair with words on both sides, so there is nothing to learn.")
+        raise RegardError(
+            "There is no pair with words on both sides, so there is nothing to learn."
+        )
     ours, theirs = (
         Sentences(
             np.concatenate([pair[side].words for pair in found]),

@@ -40,7 +40,7 @@ class Scores:
             )
 
     def __len__(self) -> int:
-        return self.values.shape[0]
+        return len(self.values)
 
     @classmethod
     def of(cls, values: Any, mask: Any = None) -> Scores:
@@ -68,7 +68,9 @@ class Scores:
         """From one vector (source,) or one matrix (target, source) per sample, of any sizes."""
         matrices = [np.atleast_2d(_array(row)) for row in rows]
         if any(matrix.ndim != 2 for matrix in matrices):
-            raise RegardError("A list of scores holds vectors (source,) or matrices (target, source).")
+            raise RegardError(
+                "A list of scores holds vectors (source,) or matrices (target, source)."
+            )
         target, source = (max((m.shape[axis] for m in matrices), default=0) for axis in (0, 1))
         values = np.zeros((len(matrices), target, source))
         mask = np.zeros(values.shape, np.bool_)
