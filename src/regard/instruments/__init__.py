@@ -12,6 +12,7 @@ from regard.instruments.groups import groups
 from regard.instruments.inputs import inputs
 from regard.instruments.instrument import Result, instruments
 from regard.instruments.lean import lean
+from regard.instruments.lexical import lexical_probe, proxy_probe
 from regard.instruments.offset import offset
 from regard.instruments.orthogonality import orthogonality
 from regard.instruments.paths import paths
@@ -19,6 +20,7 @@ from regard.instruments.polarity import polarity
 from regard.instruments.probe import probe
 from regard.instruments.prune import prune
 from regard.instruments.readouts import readouts
+from regard.instruments.saliency import saliency
 from regard.instruments.simplex import simplex
 from regard.instruments.strength import strength
 from regard.instruments.swap import swap, swaps
@@ -43,13 +45,16 @@ __all__ = [
     "inputs",
     "instruments",
     "lean",
+    "lexical_probe",
     "offset",
     "orthogonality",
     "paths",
     "polarity",
     "probe",
+    "proxy_probe",
     "prune",
     "readouts",
+    "saliency",
     "simplex",
     "strength",
     "swap",

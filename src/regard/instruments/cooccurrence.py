@@ -95,14 +95,7 @@ class Counts:
     def update(self, pairs: Iterable[Pair]) -> Counts:
         """Count some sentence pairs more, piece by piece."""
         for piece in pieces(pairs):
-            given = sides(piece)
-            ours, theirs = (
-                Sentences.of(given[0], self.sources),
-                Sentences.of(given[1], self.targets),
-            )
-            weights = 1 / np.maximum(ours.lengths, 1)
-            left = _by_sentence(ours, len(self.sources), weights[ours.sentence])
-            right = _by_sentence(theirs, len(self.targets), np.ones(len(theirs.words)))
+            left, right = _bags(piece, self.sources, self.targets)
             self._add(csr_array(left.T @ right))
             self.pairs += len(piece)
         return self
@@ -182,6 +175,26 @@ def _some(counts: Counts) -> Cooccurrence:
     if not counts.pairs:
         raise RegardError("There are no pairs of sentences, so there is nothing to count.")
     return counts.result()
+
+
+def bags(
+    pairs: Sequence[Pair], sources: Iterable[Word], targets: Iterable[Word]
+) -> tuple[csr_array, csr_array]:
+    """X, the share of each source word in its sentence, and Y, the counts of target words.
+
+    -> sparse (sentence, source word) and (sentence, target word), so that C = Xᵀ Y
+    """
+    return _bags(pairs, Numbers(sources), Numbers(targets))
+
+
+def _bags(piece: Sequence[Pair], sources: Numbers, targets: Numbers) -> tuple[csr_array, csr_array]:
+    given = sides(piece)
+    ours, theirs = Sentences.of(given[0], sources), Sentences.of(given[1], targets)
+    shares = (1 / np.maximum(ours.lengths, 1))[ours.sentence]
+    return (
+        _by_sentence(ours, len(sources), shares),
+        _by_sentence(theirs, len(targets), np.ones(len(theirs.words))),
+    )
 
 
 def _by_sentence(side: Sentences, words: int, values: Array) -> csr_array:

@@ -27,7 +27,9 @@ def counted_by(jobs: int, pairs: Iterable[Pair]) -> Counts:
         try:
             for worker, piece in zip(cycle(workers), pieces(pairs, PIECE), strict=False):
                 assert worker.stdin
-                worker.stdin.write(json.dumps([_plain(pair) for pair in zip(*sides(piece))]) + "\n")
+                worker.stdin.write(
+                    json.dumps([_plain(pair) for pair in zip(*sides(piece), strict=True)]) + "\n"
+                )
             return _merged(workers)
         except BrokenPipeError:
             raise RegardError(

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 import numpy as np
+from torch import Tensor
 
 from regard.errors import RegardError
 from regard.recordings.storage import Array
 from regard.runs import Run
-from regard.tasks import EOS, PAD, SOS, Batch, CorpusTask, Task
+from regard.tasks import EOS, PAD, SOS, Batch, CorpusTask, Task, Vocabulary
 
 Word = str | int
 Pair = tuple[Sequence[Word], Sequence[Word]]
@@ -51,18 +52,16 @@ def _of_task(task: Task, n: int | None, seed: int) -> Iterator[Pair]:
 
 
 def _words(task: Task, batch: Batch) -> Iterator[Pair]:
-    sides = (
-        (batch.source, batch.source_lengths, task.source_vocabulary.words),
-        (batch.target, batch.target_lengths, task.target_vocabulary.words),
+    yield from zip(
+        _spelt(batch.source, batch.source_lengths, task.source_vocabulary),
+        _spelt(batch.target, batch.target_lengths, task.target_vocabulary),
+        strict=True,
     )
-    rows = [
-        [
-            [words[w] for w in row[:length] if w not in SPECIAL]
-            for row, length in zip(*both, strict=True)
-        ]
-        for both, words in (((n.tolist(), le.tolist()), words) for n, le, words in sides)
-    ]
-    yield from zip(*rows, strict=True)  # type: ignore[misc]
+
+
+def _spelt(rows: Tensor, lengths: Tensor, vocabulary: Vocabulary) -> Iterator[list[Word]]:
+    for row, length in zip(rows.tolist(), lengths.tolist(), strict=True):
+        yield [vocabulary.words[word] for word in row[:length] if word not in SPECIAL]
 
 
 def pieces(pairs: Iterable[Pair], size: int = PIECE) -> Iterator[list[Pair]]:

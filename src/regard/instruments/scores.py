@@ -40,7 +40,7 @@ class Scores:
             )
 
     def __len__(self) -> int:
-        return self.values.shape[0]
+        return len(self.values)
 
     @classmethod
     def of(cls, values: Any, mask: Any = None) -> Scores:
