@@ -40,6 +40,10 @@ class Experiment(ABC):
     def __init__(self, data: Mapping[str, str] | None = None):
         self.data = {name: file for name, file in (data or {}).items() if name in self.wants}
 
+    def lacks(self, scale: Scale) -> str | None:
+        """What has to be named before the experiment can be run, in words; mostly nothing."""
+        return None
+
     @abstractmethod
     def plan(self, scale: Scale) -> Plan:
         """The runs that are needed, by condition."""

@@ -13,7 +13,7 @@ from regard.display import Figure, Table
 from regard.errors import RegardError, unknown
 from regard.papers.claims import ledger
 from regard.papers.experiment import Experiment, Plan, Scale, experiments
-from regard.runs import Monitor, Run, RunConfig, run_all, runs_folder
+from regard.runs import Monitor, Run, run_all, runs_folder
 from regard.runs.files import read_json, write_json, write_whole
 from regard.runs.provenance import provenance
 from regard.statistics import Estimate
@@ -117,6 +117,7 @@ def reproduce(
     names = names_of(target)
     results = results or results_folder()
     made = _made(names, data or {})
+    names = _possible(names, made, scale, say, alone=names == [target])
     plans = {name: made[name].plan(scale) for name in names}
     todo = [name for name in names if _kept(results, name, scale, plans[name]) is None]
     hashes = {name: _hash(name, plans[name]) for name in names}
@@ -175,6 +176,23 @@ def _made(names: Sequence[str], data: Mapping[str, str]) -> dict[str, Experiment
     return {name: experiments[name](data) for name in names}
 
 
+def _possible(
+    names: list[str],
+    made: Mapping[str, Experiment],
+    scale: Scale,
+    say: Callable[[str], None],
+    alone: bool,
+) -> list[str]:
+    """The experiments that have what they need; the others are told of, and stay `not run`."""
+    lacking = {name: lack for name in names if (lack := made[name].lacks(scale))}
+    told = [f"{name} needs {lack}" for name, lack in lacking.items()]
+    if lacking and (alone or len(lacking) == len(names)):
+        raise RegardError(*told)
+    for line in told:
+        say(f"not run: {line}")
+    return [name for name in names if name not in lacking]
+
+
 def _measure(
     name: str,
     experiment: Experiment,
@@ -196,7 +214,7 @@ def _measure(
         findings.figures,
         tuple(rows),
         {
-            condition: {"seeds": [c.seed for c in configs], **_told(configs[0])}
+            condition: {"seeds": [c.seed for c in configs], **configs[0].placeless()}
             for condition, configs in plan.items()
         },
         provenance(),
@@ -206,15 +224,6 @@ def _measure(
     for figure in findings.figures:
         write_whole(folder / "figures" / f"{figure.name}.svg", figure.svg().encode())
     write_json(_path(results, name, scale), result.to_json())
-
-
-def _told(config: RunConfig) -> dict[str, Any]:
-    """A configuration as results tell it: of files and folders the name, wherever they lay."""
-    told = config.to_json()
-    for section, key in (("training", "start"), ("task", "data")):
-        if told[section].get(key):
-            told[section][key] = Path(told[section][key]).name
-    return told
 
 
 def _path(results: Path, name: str, scale: str) -> Path:

@@ -67,11 +67,25 @@ class RunConfig:
     @property
     def name(self) -> str:
         """The folder's name: readable in front, the hash of everything behind."""
-        settings = self.to_json()
-        if self.training.start is not None:  # what is in the file counts, not where it lies
+        settings = self.placeless()  # what is in the files counts, not where they lie
+        if self.training.start is not None:
             settings["training"]["start"] = "a file"
         content = json.dumps([NUMERICS, settings, self.data()], sort_keys=True)
         return f"{self.task_name}-s{self.seed}-{sha256(content.encode()).hexdigest()[:12]}"
+
+    def placeless(self) -> dict[str, Any]:
+        """As `to_json`, with the mere names of files and folders, wherever they lie."""
+        settings = self.to_json()
+        files = tasks[self.task_name].files(self.task)
+        places = {str(place) for path in files for place in (path, path.parent)}
+        for key, value in settings["task"].items():
+            parts = value.split(",") if isinstance(value, str) else []
+            if parts and all(str(Path(part)) in places for part in parts):
+                settings["task"][key] = ",".join(Path(part).name for part in parts)
+        for section, key in (("training", "start"), ("model", "vectors")):
+            if settings[section].get(key):
+                settings[section][key] = Path(settings[section][key]).name
+        return settings
 
     def data(self) -> dict[str, str]:
         """The hash of every file that the run reads: other content makes another run."""
