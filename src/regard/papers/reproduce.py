@@ -203,7 +203,7 @@ def _measure(
     rests_on: str,
 ) -> None:
     findings = experiment.measure(conditions, scale)
-    rows = [claim.row(scale, findings.measures[claim.id]) for claim in experiment.rows()]
+    rows = [claim.row(scale, findings.measures[claim.id] or None) for claim in experiment.rows()]
     result = Result(
         name,
         scale,

@@ -1,0 +1,7 @@
+"""snell2021: how attention is learned, from what words occur together."""
+
+# In the order of the paper.
+# isort: off
+from regard.papers.snell2021 import agreement as agreement
+from regard.papers.snell2021 import copying as copying
+from regard.papers.snell2021 import keyword as keyword
