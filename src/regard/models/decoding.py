@@ -53,9 +53,11 @@ def beam(
     best_score = torch.full((rows,), float("-inf"), device=device)
     for step in range(limit):
         logits, state = model.step(memory, words, state)
-        options = scores[:, :, None] + logits.log_softmax(dim=1).view(rows, width, -1)
+        likely, words = logits.topk(min(width, logits.shape[1]), dim=1)  # no others can be chosen
+        likely = likely - logits.logsumexp(dim=1, keepdim=True)
+        options = scores[:, :, None] + likely.view(rows, width, -1)
         scores, index = options.flatten(1).topk(width, dim=1)  # (rows, width)
-        parent, word = index // options.shape[2], index % options.shape[2]
+        parent, word = index // options.shape[2], words.view(rows, -1).gather(1, index)
         history = torch.cat(
             [history.gather(1, parent[:, :, None].expand_as(history)), word[:, :, None]], dim=2
         )
