@@ -12,6 +12,7 @@ import torch
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGARD_RUNS", str(tmp_path / "runs"))
     monkeypatch.setenv("REGARD_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "200")
 
 

@@ -18,7 +18,7 @@ OPTIONS = [
     "--output-file",
     "-",
 ]
-LOCKS = {"requirements.lock": ["dev"], "requirements-docs.lock": ["dev", "docs"]}
+LOCKS = {"requirements.lock": ["dev", "text"], "requirements-docs.lock": ["dev", "docs", "text"]}
 
 
 def main() -> None:

@@ -92,3 +92,20 @@ def test_mixed_inputs_follow_the_coin(model: Seq2Seq) -> None:
     assert torch.equal(fed[:, 1], logits[:, 0].argmax(1))
     assert torch.equal(fed[:, 3], logits[:, 2].argmax(1))
     assert torch.equal(model.feed(memory, inputs, torch.ones(4).bool()), inputs)
+
+
+@torch.no_grad()
+def test_without_an_end_token_every_row_goes_on(model: Seq2Seq) -> None:
+    """`end=None`: against every sequence of exactly three words, number 2 a word like any other."""
+    memory = model.encode(SOURCE, LENGTHS)
+    assert greedy(model, memory, 3, end=None).shape == (3, 3)
+    best = beam(model, memory, 3, width=WORDS**3, end=None)
+    for row in range(3):
+        scores = [
+            log_probability(model, row, list(words)) for words in product(range(WORDS), repeat=3)
+        ]
+        assert log_probability(model, row, best[row].tolist()) == pytest.approx(
+            max(scores), abs=1e-5
+        )
+        plain = beam(model, memory, 3, width=1, end=None)[row]
+        assert plain.tolist() == greedy(model, memory, 3, end=None)[row].tolist()

@@ -332,3 +332,29 @@ def test_pieces_may_differ_in_width() -> None:
     recording: Recording = gather.gather(pieces(), {}, sizes, metadata)
     assert recording["encoder.words"].dtype == np.int32
     assert recording["encoder.words"].sum(axis=1).tolist() == [3, 3, 5]
+
+
+@pytest.mark.parametrize("name", ["copying", "keyword"])
+def test_a_recording_knows_that_no_word_ends(name: str, tmp_path: Path) -> None:
+    kind = tasks[name]
+    task = kind(kind.Config.model_validate({"vocabulary": 6, "length": 5}))
+    config, made = models["encoder-decoder"]
+    model = made(config(hidden=8), len(task.source_vocabulary), len(task.target_vocabulary))
+    record(model, n=4, task=task, out=tmp_path / "r.safetensors")
+    read = recordings.load_recording(tmp_path / "r.safetensors")
+    for side, vocabulary in (
+        ("encoder", task.source_vocabulary), ("decoder", task.target_vocabulary)
+    ):  # fmt: skip
+        assert read.vocabulary(side) == vocabulary
+        assert not read.vocabulary(side).ends
+        assert vocabulary.words[2] not in read.vocabulary(side).special
+    words = (["1", "2"], [task.target_vocabulary.words[2]])
+    given = record(model, task=task, pairs=[words])
+    assert given["encoder.words"].tolist() == [[2, 3]], "nothing is put behind the words"
+    assert given["targets"].tolist() == [[2]]
+
+
+def test_recordings_without_a_word_about_ends_have_them() -> None:
+    text = recordings.Metadata(("a", "b", "."), ()).to_json().replace(', "ends": [true, true]', "")
+    assert "ends" not in text
+    assert recordings.Metadata.from_json(text).ends == (True, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -41,7 +42,9 @@ def test_a_run_explains_itself(tmp_path: Path) -> None:
     assert run.checkpoints() == [0, 20, 40, 50]
     assert len(run.curve("loss")[0]) == 50
     assert run.curve("accuracy", "validation")[0] == [10, 20, 30, 40, 50]
-    assert set(run.metrics) == {"accuracy", "token_accuracy", "forced_token_accuracy", "loss"}
+    shares = {"accuracy", "token_accuracy", "forced_token_accuracy"}
+    assert set(run.metrics) == {*shares, "loss", "perplexity"}
+    assert run.metrics["perplexity"] == pytest.approx(math.exp(run.metrics["loss"]))
     origin = read_json(run.folder / "provenance.json")
     assert origin["preset"] == "chapter36"
     assert origin["torch"] == torch.__version__

@@ -56,3 +56,13 @@ def test_alignments_turn_with_their_source() -> None:
     assert back.source.tolist() == [[5, 4, 3, 2], [3, 2, 0, 0]]
     assert back.alignment is not None
     assert back.alignment.tolist() == [[2, 1, -1, 3], [0, 1, -1, -1]]
+
+
+def test_a_start_and_a_missing_end_are_minded_when_turning() -> None:
+    batch = collate([[1, 5, 6, 7, 2], [1, 8, 2]], [[5], [6]], [[1], [2]])
+    back = turned(batch, starts=True)
+    assert back.source.tolist() == [[1, 7, 6, 5, 2], [1, 8, 2, 0, 0]]
+    assert back.alignment is not None and back.alignment.tolist() == [[3], [2]]
+    back = turned(collate([[5, 6, 7], [8, 2]], [[5], [6]], [[2], [-1]]), ends=False)
+    assert back.source.tolist() == [[7, 6, 5], [2, 8, 0]]
+    assert back.alignment is not None and back.alignment.tolist() == [[0], [-1]]

@@ -13,17 +13,21 @@ from regard.tasks.batch import mask
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
     """What tasks that need files of the user's are told; all others need nothing."""
-    path = tmp_path_factory.mktemp("data") / "labelled.tsv"
+    folder = tmp_path_factory.mktemp("data")
+    path, both = folder / "labelled.tsv", folder / "both.tsv"
     words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
     pairs = [(a, b) for a in words for b in words]
     path.write_text("".join(f"{'even' if a < b else 'odd'}\t{a} {b} {a}\n" for a, b in pairs))
-    return {"classification": {"data": str(path)}}
+    both.write_text("".join(f"{a} and {b}\t{a.upper()} {b.upper()}\n" for a, b in pairs))
+    return {"classification": {"data": str(path)}, "translation": {"source": str(both)}}
 
 
 @pytest.fixture(params=list(tasks))
 def task(request: pytest.FixtureRequest, settings: dict[str, dict[str, str]]) -> Task:
-    kind = tasks[request.param]
-    return kind(kind.Config.model_validate({"held_out": 20, **settings.get(request.param, {})}))
+    kind, small = tasks[request.param], {"held_out": 20}
+    if request.param == "translation":
+        small["pieces"] = 50
+    return kind(kind.Config.model_validate({**small, **settings.get(request.param, {})}))
 
 
 def test_batches_are_well_formed(task: Task) -> None:
@@ -39,7 +43,9 @@ def test_batches_are_well_formed(task: Task) -> None:
         assert int(words.max()) < len(vocabulary)
         assert (words[~inside] == PAD).all()
         assert (words[inside] != PAD).all()
-        assert (words != SOS).all()
+        starts = task.starts and vocabulary is task.source_vocabulary and words is batch.source
+        assert (words[:, 0] == SOS).all() == starts
+        assert (words[:, 1:] != SOS).all()
     ends = batch.target[torch.arange(16), batch.target_lengths - 1] == EOS
     assert ends.all() if task.ends else not (ends.any() and task.target_vocabulary.ends)
     ends = batch.source[torch.arange(16), batch.source_lengths - 1] == EOS
@@ -85,9 +91,10 @@ def test_source_can_be_fed_backwards(task: Task) -> None:
     plain, other = task.split("test"), turned.split("test")
     assert torch.equal(plain.target, other.target)
     for row, back, length in zip(plain.source, other.source, plain.source_lengths, strict=True):
-        n = int(length) - int(task.source_vocabulary.ends)
-        assert back[:n].tolist() == row[:n].tolist()[::-1]
+        first, n = int(task.starts), int(length) - int(task.source_vocabulary.ends)
+        assert back[first:n].tolist() == row[first:n].tolist()[::-1]
         assert torch.equal(back[n:], row[n:])
+        assert torch.equal(back[:first], row[:first])
 
 
 def test_padding_can_be_read_in_training_only(task: Task) -> None:

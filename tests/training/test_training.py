@@ -11,7 +11,7 @@ from regard.models import greedy, models
 from regard.models.outputs import Output
 from regard.runs import assemble
 from regard.tasks import EOS, Batch, Task, tasks
-from regard.training import Trainer, TrainingConfig, evaluate
+from regard.training import Trainer, TrainingConfig, evaluate, predict
 from regard.training.forcing import forced_steps, forward
 from regard.training.losses import l2_gradient, likelihood
 from regard.training.professor import Discriminator, discriminator_loss, generator_loss
@@ -200,3 +200,22 @@ def test_l2_is_the_gradient_of_the_squares() -> None:
     l2_gradient(parameters, found, weight)
     for a, b in zip(found, wanted, strict=True):
         torch.testing.assert_close(a, b)
+
+
+def test_words_with_the_number_of_an_end_are_counted_where_there_is_none() -> None:
+    """A model that copies by heart gets all right, although number 2 comes anywhere."""
+    task = tasks["copying"](tasks["copying"].Config.model_validate({"vocabulary": 4, "length": 4}))
+    batch = task.split("test")
+    config, kind = models["encoder-decoder"]
+    model = kind(config(hidden=4), 6, 6)
+    steps = iter(range(100))
+
+    def step(memory: object, words: Tensor, state: tuple[Tensor, ...]) -> object:
+        return torch.nn.functional.one_hot(batch.target[:, next(steps)], 6).float(), state
+
+    model.step = step  # type: ignore[assignment,method-assign]
+    metrics = evaluate(model, task, batch)
+    assert metrics["accuracy"] == metrics["token_accuracy"] == 1
+    assert metrics["perplexity"] == pytest.approx(math.exp(metrics["loss"]))
+    steps = iter(range(100))
+    assert torch.equal(predict(model, batch, ends=task.ends), batch.target)

@@ -15,6 +15,7 @@ from regard.papers.reproduce import Result, names_of, results_folder
 from regard.report import write_markdown, write_report
 from regard.runs import Run, assemble, run_all
 from regard.statistics import Estimate
+from regard.training.evaluation import UNBOUNDED
 
 
 def train_command(
@@ -37,26 +38,30 @@ def train_command(
     if as_json:
         print_json(_summary(trained))
         return
-    rows = tuple((name, _over_seeds(trained, name)) for name in trained[0].metrics)
+    rows = tuple((name, _over_seeds(trained, name)) for name in _common(trained))
     out.print(Table(f"{task}, {model}", ("metric", "measured"), rows).rich())
     for run in trained:
         out.print(str(run.folder), markup=False, highlight=False, soft_wrap=True)
 
 
 def _over_seeds(runs: list[Run], name: str) -> Estimate:
-    """One metric over seeds; all but the loss are shares."""
-    within = None if name == "loss" else (0.0, 1.0)
+    """One metric over seeds; most are shares."""
+    within = None if name in UNBOUNDED else (0.0, 1.0)
     return Estimate.of((run.metrics[name] for run in runs), within)
+
+
+def _common(runs: list[Run]) -> list[str]:
+    """The metrics that all runs have; one of an earlier version may lack some."""
+    return [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
 
 
 def _summary(runs: list[Run]) -> dict[str, Any]:
     if len(runs) == 1:
         run = runs[0]
         return {"run": str(run.folder), **run.summary, "config": run.config.to_json()}
-    names = runs[0].metrics
     return {
         "runs": [{"run": str(run.folder), **run.summary} for run in runs],
-        "metrics": {name: _over_seeds(runs, name).to_json() for name in names},
+        "metrics": {name: _over_seeds(runs, name).to_json() for name in _common(runs)},
     }
 
 

@@ -19,6 +19,7 @@ from regard.runs import Run, RunConfig, run_all
 from regard.runs.files import packed, write_whole
 from regard.runs.run import final_metrics
 from regard.tasks.corpus import CorpusTask
+from regard.training.evaluation import UNBOUNDED
 
 Trainer = Callable[[Sequence[RunConfig], Path], list[Run]]  # how runs are made
 
@@ -106,8 +107,8 @@ def duration(
 
 
 def shares(metrics: Mapping[str, Any]) -> dict[str, float]:
-    """The metrics that are shares, by name: all but the loss."""
-    return {name: float(value) for name, value in metrics.items() if name != "loss"}
+    """The metrics that are shares, by name: not the loss and its like."""
+    return {name: float(value) for name, value in metrics.items() if name not in UNBOUNDED}
 
 
 @dataclass(frozen=True)

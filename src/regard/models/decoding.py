@@ -39,8 +39,8 @@ def beam(
     """The likeliest sequence that a beam of `width` finds, per row; `width=1` is greedy.
 
     Sequences are compared by log-probability per word, `<EOS>` counted, so that longer ones are
-    not at a disadvantage. Each row stops when nothing in its beam can still win. With `end=None`
-    no word ends a sequence: all have `limit` words.
+    not at a disadvantage. Each row stops when nothing in its beam can still win, and costs nothing
+    from then on. With `end=None` no word ends a sequence: all have `limit` words.
     """
     rows, device = len(memory.states), memory.states.device
     memory = _repeat(memory, width)
@@ -51,25 +51,32 @@ def beam(
     history = torch.full((rows, width, 0), PAD, device=device)
     best = torch.full((rows, limit), PAD, device=device)
     best_score = torch.full((rows,), float("-inf"), device=device)
+    alive = torch.arange(rows, device=device)  # the rows that go on
     for step in range(limit):
         logits, state = model.step(memory, words, state)
-        options = scores[:, :, None] + logits.log_softmax(dim=1).view(rows, width, -1)
+        likely, words = logits.topk(min(width, logits.shape[1]), dim=1)  # no others can be chosen
+        likely = likely - logits.logsumexp(dim=1, keepdim=True)
+        options = scores[:, :, None] + likely.view(len(alive), width, -1)
         scores, index = options.flatten(1).topk(width, dim=1)  # (rows, width)
-        parent, word = index // options.shape[2], index % options.shape[2]
+        parent, word = index // options.shape[2], words.view(len(alive), -1).gather(1, index)
         history = torch.cat(
             [history.gather(1, parent[:, :, None].expand_as(history)), word[:, :, None]], dim=2
         )
         ending = (word == (-1 if end is None else end)) | (step == limit - 1)
         finished = torch.where(ending, scores / (step + 1), float("-inf"))
         top, beam_index = finished.max(dim=1)
-        better = top > best_score
-        best[better, : step + 1] = history[better, beam_index[better]]
-        best_score = torch.where(better, top, best_score)
+        better = top > best_score[alive]
+        best[alive[better], : step + 1] = history[better, beam_index[better]]
+        best_score[alive[better]] = top[better]
         scores = scores.masked_fill(ending, float("-inf"))
-        if bool((scores.max(dim=1).values / limit <= best_score).all()):
+        going = (scores.max(dim=1).values / limit > best_score[alive]).nonzero()[:, 0]
+        if not len(going):
             break
-        flat = (torch.arange(rows, device=device)[:, None] * width + parent).flatten()
-        words, state = word.flatten(), tuple(s[flat] for s in state)
+        flat = (going[:, None] * width + parent[going]).flatten()
+        words, state = word[going].flatten(), tuple(s[flat] for s in state)
+        if len(going) < len(alive):
+            alive, scores, history = alive[going], scores[going], history[going]
+            memory = memory.select(flat)
     return best
 
 

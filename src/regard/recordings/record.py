@@ -16,7 +16,7 @@ from regard.recordings.module import Call, record_module
 from regard.recordings.native import Batches, Inputs, record_model
 from regard.recordings.recording import Recording
 from regard.runs import Run
-from regard.tasks import EOS, Batch, CorpusTask, Task, Vocabulary, collate
+from regard.tasks import EOS, SOS, Batch, CorpusTask, Task, Vocabulary, collate
 
 PIECE = 250  # samples that go through the model at once
 
@@ -69,8 +69,7 @@ def record(
             "adapter": "model", "model": type(what).__name__, **(adapter.pop("origin", None) or {}),
         }  # fmt: skip
         _no_more(adapter, "a model")
-        ends = task is None or task.ends
-        source = _given(vocabularies, pairs, batches, ends) or samples(
+        source = _given(vocabularies, pairs, batches, task) or samples(
             _needed(task), n, seed, split
         )
         return record_model(what, source, vocabularies, origin, inputs, gates, path, watch)
@@ -115,7 +114,7 @@ def _given(
     vocabularies: tuple[Vocabulary, Vocabulary],
     pairs: Sequence[tuple[Sequence[str], Sequence[str]]] | None,
     batches: Iterable[Batch] | None,
-    ends: bool,
+    task: Task | None,
 ) -> Batches | None:
     if batches is not None:
         kept = list(batches)
@@ -123,9 +122,12 @@ def _given(
     if pairs is None:
         return None
     source, target = vocabularies
+    start = [SOS] if task is not None and task.starts else []
+    end = [EOS] if target.ends and (task is None or task.ends) else []
+    source_end = [EOS] if source.ends else []
     whole = collate(
-        [[*source.encode(words), *([EOS] if source.ends else [])] for words, _ in pairs],
-        [[*target.encode(words), *([EOS] if ends and target.ends else [])] for _, words in pairs],
+        [[*start, *source.encode(words), *source_end] for words, _ in pairs],
+        [[*target.encode(words), *end] for _, words in pairs],
     )
     return lambda: whole.pieces(PIECE)
 

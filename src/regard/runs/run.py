@@ -28,6 +28,7 @@ from regard.runs.files import (
 from regard.runs.provenance import provenance
 from regard.tasks import Task
 from regard.training import Trainer, evaluate, fit, missing_device, one_thread
+from regard.training.bleu import Spoken, bleu, scorer
 from regard.training.loop import under
 
 # Called with (updates done, updates in all, loss, validation accuracy or None).
@@ -208,6 +209,8 @@ def execute(
 def _train(run: Run, watch: Watch | None) -> None:
     config, started = run.config, time.perf_counter()
     task = config.make_task()
+    if isinstance(task, Spoken):
+        scorer()  # better to miss it now than after the training
     trainer = Trainer(config.make_model(task), task, config.training, config.seed)
     keeper = Folder(run.folder, watch)
     try:
@@ -233,12 +236,17 @@ def _train(run: Run, watch: Watch | None) -> None:
 
 
 def final_metrics(model: Seq2Seq, task: Task, told: bool = False) -> dict[str, Any]:
-    """Everything about the test split, and the accuracy on each further split by its name."""
+    """Everything about the test split, and the accuracy on each further split by its name.
+
+    Tasks of text are also scored by BLEU.
+    """
     metrics: dict[str, Any] = {}
     for split in task.splits:
         if split != "validation":
             found = evaluate(model, task, task.split(split), told=told)
             metrics |= found if split == "test" else {split: found["accuracy"]}
+    if isinstance(task, Spoken):
+        metrics["bleu"] = bleu(model, task, "test")
     return metrics
 
 

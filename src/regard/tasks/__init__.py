@@ -10,6 +10,7 @@ from regard.tasks import one_to_one as one_to_one
 from regard.tasks import parallel as parallel
 from regard.tasks import reversal as reversal
 from regard.tasks import scan as scan
+from regard.tasks import translation as translation
 from regard.tasks.batch import Batch, collate, mean_offset
 from regard.tasks.corpus import CorpusTask
 from regard.tasks.task import Task, TaskConfig, tasks

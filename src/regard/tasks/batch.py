@@ -116,17 +116,19 @@ def reverse(rows: Tensor, lengths: Tensor) -> Tensor:
     return rows.gather(1, backwards)
 
 
-def turned(batch: Batch, ends: bool = True) -> Batch:
+def turned(batch: Batch, starts: bool = False, ends: bool = True) -> Batch:
     """The batch with each source backwards; alignments follow.
 
-    Where sources end in `<EOS>` (`ends`), it is still at their end.
+    Where sources start with `<SOS>` or end in `<EOS>`, these stay where they are.
     """
-    words = batch.source_lengths - int(ends)  # (batch,)
-    source, aligned = reverse(batch.source, words), batch.alignment
-    if aligned is not None:
-        last = words[:, None]
-        moves = (aligned >= 0) & (aligned < last)  # neither <EOS> nor "nowhere" has moved
-        aligned = torch.where(moves, last - 1 - aligned, aligned)
+    first, last = int(starts), (batch.source_lengths - 1 - int(ends))[:, None]  # of the words
+
+    def moved(places: Tensor) -> Tensor:  # neither the special ones nor "nowhere" move
+        return torch.where((places >= first) & (places <= last), first + last - places, places)
+
+    places = torch.arange(batch.source.shape[1], device=batch.source.device)
+    source = batch.source.gather(1, moved(places.expand_as(batch.source)))
+    aligned = None if batch.alignment is None else moved(batch.alignment)
     return replace(batch, source=source, alignment=aligned)
 
 

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from regard.errors import RegardError
 from regard.tasks.batch import Batch, collate
 from regard.tasks.corpus import CorpusTask, parted
-from regard.tasks.parallel_text import Faults, Pair, columns, lines, load, side_by_side
+from regard.tasks.parallel_text import Faults, Pair, columns, lines, read_pairs
 from regard.tasks.parallel_words import frequent, numbered, words
 from regard.tasks.task import TaskConfig, tasks
 
@@ -91,15 +91,11 @@ class Parallel(CorpusTask):
 def read(config: Parallel.Config) -> tuple[list[Pair], Faults]:
     """The pairs of sentences in the files, and what is wrong with the others."""
     faults, paths = Faults(MEND), Parallel.files(config)
-    contents, names = load(*paths, named_by=SETTINGS), [str(path) for path in paths]
-    if not paths:
-        contents = [files("regard.tasks").joinpath("data", SHIPPED).read_bytes()]
-        names = [SHIPPED]
-    sides = [lines(c, name, faults) for c, name in zip(contents, names, strict=True)]
-    if len(sides) == 1:
-        pairs = columns(sides[0], names[0], faults)
+    if paths:
+        pairs = read_pairs(paths, faults, SETTINGS)
     else:
-        pairs = side_by_side(sides[0], sides[1], (names[0], names[1]), faults)
+        content = files("regard.tasks").joinpath("data", SHIPPED).read_bytes()
+        pairs = columns(lines(content, SHIPPED, faults), SHIPPED, faults)
     if config.bad_lines == "stop":
         faults.stop()
     return pairs, faults

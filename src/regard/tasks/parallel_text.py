@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from regard.errors import RegardError, in_words
@@ -105,6 +106,15 @@ def _line(row: bytes, name: str, number: int, faults: Faults, most: int) -> str 
         faults.add(EMPTY, name, number, "the line is empty")
         return None
     return text
+
+
+def read_pairs(paths: Sequence[Path], faults: Faults, named_by: str) -> list[Pair]:
+    """The pairs in one file of two columns, or line by line in two files."""
+    contents, names = load(*paths, named_by=named_by), [str(path) for path in paths]
+    sides = [lines(c, name, faults) for c, name in zip(contents, names, strict=True)]
+    if len(sides) == 1:
+        return columns(sides[0], names[0], faults)
+    return side_by_side(sides[0], sides[1], (names[0], names[1]), faults)
 
 
 def columns(rows: list[str | None], name: str, faults: Faults) -> list[Pair]:

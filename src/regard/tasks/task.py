@@ -42,6 +42,7 @@ class Task(ABC):
 
     Config: ClassVar[type[TaskConfig]] = TaskConfig
     splits: ClassVar[tuple[str, ...]] = ("validation", "test")
+    starts: ClassVar[bool] = False  # sources start with `<SOS>`
     ends: ClassVar[bool] = True  # targets end in `<EOS>`
     source_vocabulary: Vocabulary
     target_vocabulary: Vocabulary
@@ -100,7 +101,7 @@ class Task(ABC):
     def _oriented(self, batch: Batch) -> Batch:
         if not self.config.reverse_source:
             return batch
-        return turned(batch, self.source_vocabulary.ends)
+        return turned(batch, self.starts, self.source_vocabulary.ends)
 
 
 def trimmed(words: Tensor, width: int) -> Tensor:

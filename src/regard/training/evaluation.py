@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,6 +20,8 @@ from regard.training.losses import likelihood
 PIECE = 256  # sequences that go through the model at once
 # Words that free running may go on past the longest target, as in chapter36.
 MARGIN = 5
+LARGEST = 700.0  # a loss whose exponential is still a number
+UNBOUNDED = ("loss", "perplexity", "bleu")  # the metrics of a run that are no shares
 
 
 @contextmanager
@@ -40,9 +43,10 @@ def evaluate(
 
     `accuracy` is the share of sequences that free running gets right as the task defines it;
     `token_accuracy` the share of their words; `forced_token_accuracy` the same when the teacher
-    feeds the decoder; `loss` the forced likelihood. The gap between the two token accuracies is
-    the exposure bias. Whole sequences cannot show it: greedy decoding gets one right exactly
-    when every forced step is right. With `told`, attention is forced to its targets.
+    feeds the decoder; `loss` the forced likelihood, `perplexity` its exponential. The gap between
+    the two token accuracies is the exposure bias. Whole sequences cannot show it: greedy decoding
+    gets one right exactly when every forced step is right. With `told`, attention is forced to
+    its targets.
     """
     totals = dict.fromkeys(("accuracy", "token_accuracy", "forced_token_accuracy", "loss"), 0.0)
     words = 0
@@ -63,7 +67,7 @@ def evaluate(
             words += count
     for name in totals:
         totals[name] /= len(batch) if name == "accuracy" else words
-    return totals
+    return {**totals, "perplexity": math.exp(min(totals["loss"], LARGEST))}
 
 
 def predict(model: Seq2Seq, batch: Batch, ends: bool = True) -> torch.Tensor:
