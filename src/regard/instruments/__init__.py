@@ -13,6 +13,8 @@ from regard.instruments.inputs import inputs
 from regard.instruments.instrument import Result, instruments
 from regard.instruments.lean import lean
 from regard.instruments.offset import offset
+from regard.instruments.optimal_attention import additive_terms, optimal_attention
+from regard.instruments.optimal_weights import optimal_weights
 from regard.instruments.orthogonality import orthogonality
 from regard.instruments.paths import paths
 from regard.instruments.polarity import polarity
@@ -34,6 +36,7 @@ __all__ = [
     "ablate",
     "ablate_model",
     "activations",
+    "additive_terms",
     "breakdown",
     "clusters",
     "connectivity",
@@ -44,6 +47,8 @@ __all__ = [
     "instruments",
     "lean",
     "offset",
+    "optimal_attention",
+    "optimal_weights",
     "orthogonality",
     "paths",
     "polarity",
