@@ -15,6 +15,7 @@ from regard.cli.console import err, interruptible, out, parse, print_json, say
 from regard.display import Table
 from regard.errors import RegardError, unknown
 from regard.instruments import Decomposition, Result, decompose, instruments
+from regard.instruments.instrument import takes_runs
 from regard.recordings import Recording, load_recording, record
 from regard.runs import Run
 
@@ -39,7 +40,7 @@ def record_command(
     to = to or run / _name(n, inputs, gates, split, checkpoint, seed)
     if to.is_dir():
         raise RegardError(f"{to} is a folder. Give --out a file.")
-    _finished(opened)
+    remark_unfinished(opened)
     with interruptible(), sample_bar("recording") as watch:
         made = record(
             opened,
@@ -73,7 +74,7 @@ def _name(n: int, inputs: str, gates: bool, split: str | None, checkpoint: str, 
     return "-".join(["recording", str(n), *(m for m, there in marks.items() if there)]) + ENDING
 
 
-def _finished(run: Run) -> None:
+def remark_unfinished(run: Run) -> None:
     """A remark where a run goes on: what is seen of it now is not its end."""
     if not run.done:
         say(f"{run.folder} is not finished: this is how far it has come.")
@@ -114,7 +115,7 @@ def inspect_command(
     if to is not None and to.exists() and not to.is_dir():
         faults.append(f"{to} is a file. Give --out a folder.")
     known = [name for name in names if name in instruments]
-    options, wrong = _options(known, values)
+    options, wrong = options_of(known, values)
     if faults or wrong:
         raise RegardError(*faults, *wrong)
     with interruptible():
@@ -149,7 +150,7 @@ class Sources:
         """Instruments of recordings get recordings, the others get runs."""
         instrument = instruments[name]
         parameters = inspect.signature(instrument).parameters
-        if next(iter(parameters)) == "runs":
+        if takes_runs(instrument):
             runs = [_run(name, place) for place in self.places]
             samples = {"n": self.n} if "n" in parameters else {}
             return instrument(runs, **samples, **options)
@@ -162,7 +163,7 @@ def _run(name: str, place: Path) -> Run:
             f"{place} is a recording, but '{name}' needs the model itself. Give the run's folder."
         )
     run = Run.open(place)
-    _finished(run)
+    remark_unfinished(run)
     return run
 
 
@@ -174,12 +175,12 @@ def _recording(place: Path, n: int, gates: bool) -> Recording:
             f"There is no run or recording {place}. `regard ls runs` lists the runs there are."
         )
     run = Run.open(place)
-    _finished(run)
+    remark_unfinished(run)
     with sample_bar("recording") as watch:
         return record(run, n=n, gates=gates, watch=watch)
 
 
-def _options(
+def options_of(
     names: list[str], values: dict[str, str]
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """The settings of each instrument, as its signature wants them, and what is wrong with them."""
