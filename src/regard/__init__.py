@@ -36,6 +36,7 @@ from regard.instruments import (
     simplex,
     strength,
     swap,
+    timelapse,
     variance,
     weights,
 )
@@ -109,6 +110,7 @@ __all__ = [
     "simplex",
     "strength",
     "swap",
+    "timelapse",
     "train",
     "variance",
     "weights",

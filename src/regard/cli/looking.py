@@ -40,7 +40,7 @@ def record_command(
     to = to or run / _name(n, inputs, gates, split, checkpoint, seed)
     if to.is_dir():
         raise RegardError(f"{to} is a folder. Give --out a file.")
-    remark_unfinished(opened)
+    _finished(opened)
     with interruptible(), sample_bar("recording") as watch:
         made = record(
             opened,
@@ -74,7 +74,7 @@ def _name(n: int, inputs: str, gates: bool, split: str | None, checkpoint: str, 
     return "-".join(["recording", str(n), *(m for m, there in marks.items() if there)]) + ENDING
 
 
-def remark_unfinished(run: Run) -> None:
+def _finished(run: Run) -> None:
     """A remark where a run goes on: what is seen of it now is not its end."""
     if not run.done:
         say(f"{run.folder} is not finished: this is how far it has come.")
@@ -151,19 +151,20 @@ class Sources:
         instrument = instruments[name]
         parameters = inspect.signature(instrument).parameters
         if takes_runs(instrument):
-            runs = [_run(name, place) for place in self.places]
+            runs = [run_of(name, place) for place in self.places]
             samples = {"n": self.n} if "n" in parameters else {}
             return instrument(runs, **samples, **options)
         return instrument(self.decomposed, **options)
 
 
-def _run(name: str, place: Path) -> Run:
+def run_of(name: str, place: Path) -> Run:
+    """The run in a folder, for an instrument that needs the model itself."""
     if place.is_file():
         raise RegardError(
             f"{place} is a recording, but '{name}' needs the model itself. Give the run's folder."
         )
     run = Run.open(place)
-    remark_unfinished(run)
+    _finished(run)
     return run
 
 
@@ -175,7 +176,7 @@ def _recording(place: Path, n: int, gates: bool) -> Recording:
             f"There is no run or recording {place}. `regard ls runs` lists the runs there are."
         )
     run = Run.open(place)
-    remark_unfinished(run)
+    _finished(run)
     with sample_bar("recording") as watch:
         return record(run, n=n, gates=gates, watch=watch)
 

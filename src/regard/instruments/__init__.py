@@ -24,6 +24,7 @@ from regard.instruments.readouts import readouts
 from regard.instruments.simplex import simplex
 from regard.instruments.strength import strength
 from regard.instruments.swap import swap, swaps
+from regard.instruments.timelapse import timelapse
 from regard.instruments.variance import variance
 from regard.instruments.weights import weights
 
@@ -59,6 +60,7 @@ __all__ = [
     "strength",
     "swap",
     "swaps",
+    "timelapse",
     "variance",
     "weights",
 ]
