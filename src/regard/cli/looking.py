@@ -15,6 +15,7 @@ from regard.cli.console import err, interruptible, out, parse, print_json, say
 from regard.display import Table
 from regard.errors import RegardError, unknown
 from regard.instruments import Decomposition, Result, decompose, instruments
+from regard.instruments.instrument import takes_runs
 from regard.recordings import Recording, load_recording, record
 from regard.runs import Run
 
@@ -114,7 +115,7 @@ def inspect_command(
     if to is not None and to.exists() and not to.is_dir():
         faults.append(f"{to} is a file. Give --out a folder.")
     known = [name for name in names if name in instruments]
-    options, wrong = _options(known, values)
+    options, wrong = options_of(known, values)
     if faults or wrong:
         raise RegardError(*faults, *wrong)
     with interruptible():
@@ -149,14 +150,15 @@ class Sources:
         """Instruments of recordings get recordings, the others get runs."""
         instrument = instruments[name]
         parameters = inspect.signature(instrument).parameters
-        if next(iter(parameters)) == "runs":
-            runs = [_run(name, place) for place in self.places]
+        if takes_runs(instrument):
+            runs = [run_of(name, place) for place in self.places]
             samples = {"n": self.n} if "n" in parameters else {}
             return instrument(runs, **samples, **options)
         return instrument(self.decomposed, **options)
 
 
-def _run(name: str, place: Path) -> Run:
+def run_of(name: str, place: Path) -> Run:
+    """The run in a folder, for an instrument that needs the model itself."""
     if place.is_file():
         raise RegardError(
             f"{place} is a recording, but '{name}' needs the model itself. Give the run's folder."
@@ -179,7 +181,7 @@ def _recording(place: Path, n: int, gates: bool) -> Recording:
         return record(run, n=n, gates=gates, watch=watch)
 
 
-def _options(
+def options_of(
     names: list[str], values: dict[str, str]
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """The settings of each instrument, as its signature wants them, and what is wrong with them."""

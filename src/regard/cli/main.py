@@ -153,6 +153,33 @@ def inspect(
 
 
 @app.command(
+    epilog="Example: regard timelapse runs/one-to-one-s0-… breakdown top=3 --out figures",
+)
+def timelapse(
+    run: Annotated[Path, typer.Argument(help="A run's folder.")],
+    instrument: Annotated[str, typer.Argument(help="One of `regard ls instruments`.")],
+    settings: Annotated[
+        list[str] | None, typer.Argument(help="Settings of the instrument as key=value.")
+    ] = None,
+    others: Annotated[
+        list[Path] | None,
+        typer.Option("--with", help="Another seed's run; may be given repeatedly."),
+    ] = None,
+    n: Annotated[int, typer.Option("-n", "--samples", help="Samples to look at.", min=1)] = 1000,
+    checkpoints: Annotated[
+        str | None, typer.Option(help="Kept updates, e.g. 0,100,200; default: all of them.")
+    ] = None,
+    out: FiguresFolder = None,
+    json: Json = False,
+) -> None:
+    """Put an instrument on every checkpoint of a run: a table, curves, and a film."""
+    from regard.cli.filming import timelapse_command
+
+    places = [run, *(others or [])]
+    timelapse_command(places, instrument, settings or [], n, checkpoints, out, json)
+
+
+@app.command(
     epilog="Example: regard swap --into runs/lookup-s0-… --from runs/lookup-s1-…"
     " --component encoder.embedding --epochs 100",
 )

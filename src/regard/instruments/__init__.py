@@ -14,6 +14,8 @@ from regard.instruments.instrument import Result, instruments
 from regard.instruments.lean import lean
 from regard.instruments.lexical import lexical_probe, proxy_probe
 from regard.instruments.offset import offset
+from regard.instruments.optimal_attention import additive_terms, optimal_attention
+from regard.instruments.optimal_weights import optimal_weights
 from regard.instruments.orthogonality import orthogonality
 from regard.instruments.paths import paths
 from regard.instruments.polarity import polarity
@@ -24,6 +26,7 @@ from regard.instruments.saliency import saliency
 from regard.instruments.simplex import simplex
 from regard.instruments.strength import strength
 from regard.instruments.swap import swap, swaps
+from regard.instruments.timelapse import timelapse
 from regard.instruments.variance import variance
 from regard.instruments.weights import weights
 
@@ -36,6 +39,7 @@ __all__ = [
     "ablate",
     "ablate_model",
     "activations",
+    "additive_terms",
     "breakdown",
     "clusters",
     "connectivity",
@@ -47,6 +51,8 @@ __all__ = [
     "lean",
     "lexical_probe",
     "offset",
+    "optimal_attention",
+    "optimal_weights",
     "orthogonality",
     "paths",
     "polarity",
@@ -59,6 +65,7 @@ __all__ = [
     "strength",
     "swap",
     "swaps",
+    "timelapse",
     "variance",
     "weights",
 ]

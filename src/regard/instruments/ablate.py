@@ -88,7 +88,13 @@ class AblateResult(Result[Ablated]):
 
 
 @instruments.register("ablate")
-def ablate(runs: Runs, n: int = 1000, site: str | None = None, seed: int = 0) -> AblateResult:
+def ablate(
+    runs: Runs,
+    n: int = 1000,
+    site: str | None = None,
+    seed: int = 0,
+    checkpoint: str | int = "reported",
+) -> AblateResult:
     """Accuracy with μ, χ or Δ removed from, or swapped within, queries, keys or context.
 
     `remove` subtracts the component. `swap` puts a wrong one in its place: μ of another step of
@@ -96,13 +102,13 @@ def ablate(runs: Runs, n: int = 1000, site: str | None = None, seed: int = 0) ->
     shorter). The words fed are the teacher's, so that one error does not cause the next. Takes
     runs, because the model runs anew.
     """
-    return AblateResult(tuple(_measure(run, n, site, seed) for run in opened(runs)))
+    return AblateResult(tuple(_measure(run, n, site, seed, checkpoint) for run in opened(runs)))
 
 
-def _measure(run: Run, n: int, site: str | None, seed: int) -> Ablated:
-    task = run.task()
+def _measure(run: Run, n: int, site: str | None, seed: int, checkpoint: str | int) -> Ablated:
+    task, model = run.task(), run.model(checkpoint)
     words = len(task.source_vocabulary), len(task.target_vocabulary)
-    return ablate_model(run.model(), list(samples(task, n, seed, None)()), words, site, seed)
+    return ablate_model(model, list(samples(task, n, seed, None)()), words, site, seed)
 
 
 def ablate_model(

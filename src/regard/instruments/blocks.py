@@ -76,7 +76,7 @@ class Blocks:
         return words if len(words) == count else tuple(map(str, range(count)))
 
 
-def held(runs: Holders, checkpoint: str | int | None = None) -> list[Blocks]:
+def held(runs: Holders, checkpoint: str | int = "reported") -> list[Blocks]:
     """The blocks of runs, of modules, or of mappings from names to matrices; one or many."""
     if isinstance(runs, (Run, str, Path, nn.Module, Mapping)):
         runs = [runs]
@@ -85,7 +85,7 @@ def held(runs: Holders, checkpoint: str | int | None = None) -> list[Blocks]:
     return [_blocks(one, checkpoint) for one in runs]
 
 
-def _blocks(one: Weighted, checkpoint: str | int | None) -> Blocks:
+def _blocks(one: Weighted, checkpoint: str | int) -> Blocks:
     if isinstance(one, nn.Module):
         return Blocks(dict(_of_module(one)))
     if isinstance(one, Mapping):
@@ -99,9 +99,7 @@ def _blocks(one: Weighted, checkpoint: str | int | None) -> Blocks:
             raise RegardError(*faults)
         return Blocks(arrays)
     (run,) = opened(one)
-    if isinstance(checkpoint, str) and checkpoint.isdigit():
-        checkpoint = int(checkpoint)
-    model = run.model() if checkpoint is None else run.model(checkpoint)
+    model = run.model(checkpoint)
     task = run.task()
     target = task.target_vocabulary.words
     words = {"encoder.embedding": task.source_vocabulary.words}

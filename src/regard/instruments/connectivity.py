@@ -179,7 +179,7 @@ def connectivity(
     threshold: float | None = None,
     top: float = 0.01,
     order: Order = "own",
-    checkpoint: str | int | None = None,
+    checkpoint: str | int = "reported",
 ) -> ConnectivityResult:
     """The graph of a block's strongest weights: hubs, polarity, modularity.
 

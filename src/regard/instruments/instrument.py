@@ -7,6 +7,7 @@ result gives every number with its mean, its interval and how many there were.
 from __future__ import annotations
 
 import csv
+import inspect
 import io
 import json
 import sys
@@ -59,17 +60,29 @@ class Shown(ABC):
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
 
+    @property
+    def stem(self) -> str:
+        """What its files are called."""
+        return self.name
+
+    def plain_table(self) -> Table:
+        """The table that goes into a file."""
+        return self.table()
+
+    def page(self) -> str:
+        """The interactive figure as one page that needs no network."""
+        return _page(self.name, self.figure())
+
     def save(self, folder: str | Path) -> list[Path]:
         """Write NAME.json, NAME.csv, NAME.svg and NAME.html (interactive) into a folder."""
         folder = Path(folder)
-        figure, table = self.figure(), self.table()
         files = {
             "json": json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n",
-            "csv": _csv(table),
-            "svg": figure.svg(),
-            "html": _page(self.name, figure),
+            "csv": _csv(self.plain_table()),
+            "svg": self.figure().svg(),
+            "html": self.page(),
         }
-        paths = [folder / f"{self.name}.{ending}" for ending in files]
+        paths = [folder / f"{self.stem}.{ending}" for ending in files]
         for path, text in zip(paths, files.values(), strict=True):
             write_whole(path, text.encode())
         return paths
@@ -127,6 +140,11 @@ def reads_gates(instrument: F) -> F:
     """Mark an instrument that wants recordings with gates: who makes them for it, asks for them."""
     instrument.reads_gates = True  # type: ignore[attr-defined]
     return instrument
+
+
+def takes_runs(instrument: Instrument) -> bool:
+    """Whether an instrument wants the runs themselves; all others want recordings of them."""
+    return next(iter(inspect.signature(instrument).parameters)) == "runs"
 
 
 def opened(runs: Runs) -> list[Run]:

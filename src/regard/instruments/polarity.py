@@ -125,7 +125,7 @@ def polarity(
     block: str | None = None,
     side: Side = "next",
     share: float = 0.1,
-    checkpoint: str | int | None = None,
+    checkpoint: str | int = "reported",
 ) -> PolarityResult:
     """Mean weight per unit in the update gate against the reset gate, with correlations.
 

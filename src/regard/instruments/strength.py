@@ -129,6 +129,7 @@ def strength(
     n: int = 1000,
     split: str | None = None,
     seed: int = 0,
+    checkpoint: str | int = "reported",
 ) -> StrengthResult:
     """The share of a functional group's units among the `top` most strongly connected ones.
 
@@ -144,13 +145,13 @@ def strength(
     reading, how = Reading(quantity, label, only), Splitting(splits, test_share, by, seed)
 
     def measure(run: Run) -> Strength:
-        kept = record(run, n=n, gates="gates" in quantity, split=split)
+        kept = record(run, n=n, gates="gates" in quantity, split=split, checkpoint=checkpoint)
         found = grouped(kept, reading, how, C, ranking, share)
         sizes = [
             unit_strengths(
                 cell.weight_ih.detach().numpy(), cell.weight_hh.detach().numpy(), weights, norm
             )
-            for cell in cells_of(run.model(), found.quantity)
+            for cell in cells_of(run.model(checkpoint), found.quantity)
         ]
         if sum(map(len, sizes)) != found.width:
             raise RegardError(

@@ -158,7 +158,7 @@ def weights(
     runs: Holders,
     block: str | None = None,
     clip: float | None = 1.0,
-    checkpoint: str | int | None = None,
+    checkpoint: str | int = "reported",
 ) -> WeightsResult:
     """Weight matrices as heat maps, with their size, mean |w| and the share beyond ±clip.
 

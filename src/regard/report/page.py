@@ -14,6 +14,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from regard.display import Figure
+from regard.display.film import script_json
 from regard.papers.reproduce import Result, estimate
 from regard.runs.files import write_whole
 
@@ -57,9 +58,8 @@ def _download(figure: Figure) -> str:
 
 
 def _script(data: Any) -> Markup:
-    """JSON for a script element; no character in it can end the element."""
-    text = json.dumps(data, ensure_ascii=True)
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+    """JSON for a script element."""
+    return Markup(script_json(data))
 
 
 def _settings(result: Result) -> str:

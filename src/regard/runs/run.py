@@ -121,6 +121,8 @@ class Run:
 
     def _checkpoint(self, which: str | int) -> Path:
         kept = self.checkpoints()
+        if isinstance(which, str) and which.isdigit():  # as the command line has it
+            which = int(which)
         if which == "reported":
             which = self.config.training.report if self.config.training.updates else "last"
         if which == "last" and kept:

@@ -1,0 +1,258 @@
+"""`timelapse`: any instrument at every checkpoint that a run kept."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from regard.display import Figure, Table
+from regard.display.film import film_page
+from regard.errors import RegardError, unknown
+from regard.instruments.course import Courses
+from regard.instruments.instrument import (
+    Measured,
+    Result,
+    Runs,
+    instruments,
+    opened,
+    takes_runs,
+)
+from regard.recordings.gather import Watch
+from regard.recordings.record import record
+from regard.runs import Run
+from regard.statistics import Estimate
+
+COLUMNS = 8  # numbers that a table for people has; files have all
+TRAINERS = ("swap", "prune")  # they do not look at a model, but train it further
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What an instrument found at one checkpoint, over all runs."""
+
+    update: int
+    estimates: dict[str, Estimate]
+    figure: Figure
+
+
+@dataclass(frozen=True)
+class Course(Measured):
+    """One run's numbers at each checkpoint."""
+
+    at: dict[int, dict[str, float]]  # update -> name -> number
+
+    def values(self) -> dict[str, float]:
+        """`NAME at UPDATE`, in the order of the updates."""
+        return {
+            f"{name} at {update}": value
+            for update, found in self.at.items()
+            for name, value in found.items()
+        }
+
+
+@dataclass(frozen=True)
+class TimelapseResult(Result[Course]):
+    """An instrument's numbers and figure at each checkpoint that all runs kept."""
+
+    of: str  # the instrument
+    moments: tuple[Moment, ...]
+    left_out: dict[int, str]  # update -> why there is nothing to see
+    name = "timelapse"
+
+    @property
+    def stem(self) -> str:
+        """timelapse-INSTRUMENT"""
+        return f"{self.name}-{self.of}"
+
+    @property
+    def updates(self) -> list[int]:
+        """The checkpoints that are shown."""
+        return [moment.update for moment in self.moments]
+
+    @property
+    def courses(self) -> Courses:
+        """Every number over the updates where it is there."""
+        found: Courses = Courses()
+        for moment in self.moments:
+            for name, value in moment.estimates.items():
+                found.setdefault(name, {})[moment.update] = value
+        return found
+
+    def estimates(self) -> dict[str, Estimate]:
+        """`NAME at UPDATE`, over seeds."""
+        return {
+            f"{name} at {moment.update}": value
+            for moment in self.moments
+            for name, value in moment.estimates.items()
+        }
+
+    def table(self, names: Sequence[str] | None = None) -> Table:
+        """A row per checkpoint; the columns are the numbers named, or those that change most."""
+        courses = self.courses
+        chosen = list(names) if names is not None else courses.liveliest(COLUMNS)
+        if wrong := [unknown("number", name, courses) for name in chosen if name not in courses]:
+            raise RegardError(*wrong)
+        rows = tuple(
+            (update, *(_cell(courses[name].get(update)) for name in chosen))
+            for update in self.updates
+        )
+        few = f"; {len(chosen)} of {len(courses)} numbers, those that change most"
+        title = f"{self.of} over training, {self.n} seed{'s' * (self.n > 1)}"
+        if names is None and len(chosen) < len(courses):
+            title += few
+        if self.left_out:
+            title += f"; nothing at {', '.join(map(str, self.left_out))}"
+        return Table(title, ("update", *chosen), rows)
+
+    def plain_table(self) -> Table:
+        """The long form: a row per checkpoint and number."""
+        rows = tuple(
+            (update, name, *(f"{x:.9g}" for x in (value.mean, value.low, value.high)), value.n)
+            for name, course in self.courses.items()
+            for update, value in course.items()
+        )
+        return Table(self.stem, ("update", "number", "mean", "low", "high", "seeds"), rows)
+
+    def figure(self) -> Figure:
+        """The numbers that change most over updates, panels by what can be compared."""
+        panels, shown, there = self.courses.panels()
+        few = f" Shown are the {shown} of {there} that change most." if shown < there else ""
+        band = f" Bands are 95 % intervals over {self.n} seeds." if self.n > 1 else ""
+        return Figure(
+            self.stem,
+            f"What `{self.of}` finds at each of {len(self.moments)} checkpoints.{few}{band}"
+            f"{self._missing()}",
+            panels,
+        )
+
+    def _missing(self) -> str:
+        return "".join(f" Nothing at update {u}: {why}" for u, why in self.left_out.items())
+
+    def page(self) -> str:
+        """The instrument's own figure at each checkpoint, with a slider and a play button."""
+        about = f"{self.n} seed{'s' * (self.n > 1)}.{self._missing()}"
+        moments = [(f"update {moment.update}", moment.figure) for moment in self.moments]
+        return film_page(f"{self.of} over training", moments, about)
+
+    def to_json(self) -> dict[str, Any]:
+        """The long form: every number at every checkpoint, with its interval and its values."""
+        rows = [
+            {"update": update, "number": name, **value.to_json()}
+            for name, course in self.courses.items()
+            for update, value in course.items()
+        ]
+        left_out = {str(update): why for update, why in self.left_out.items()}
+        about = {"instrument": self.name, "of": self.of, "seeds": self.n}
+        return {**about, "checkpoints": self.updates, "left_out": left_out, "rows": rows}
+
+
+def timelapse(
+    runs: Runs,
+    instrument: str,
+    n: int = 1000,
+    checkpoints: Sequence[int] | None = None,
+    watch: Watch | None = None,
+    **settings: Any,
+) -> TimelapseResult:
+    """An instrument at every kept checkpoint of a run, or of several seeds' runs.
+
+    Instruments of recordings get a fresh one of `n` samples, the same samples at each checkpoint;
+    those of runs are asked for the checkpoint. One recording is in memory at a time. With several
+    runs, every number is an estimate over them at the checkpoints that all have kept. A
+    checkpoint where the instrument has nothing to measure is left out, with its reason in
+    `left_out`; the last one must be measured. `watch` is told how many measurements are done,
+    and of how many.
+
+    >>> regard.timelapse(run, "breakdown", n=500, top=3).table()         # doctest: +SKIP
+    """
+    many = opened(runs)
+    _check(instrument, settings)
+    updates = _updates(many, checkpoints)
+    moments: list[Moment] = []
+    left_out: dict[int, str] = {}
+    # The last first: what cannot be measured there is wrongly asked, and is said at once.
+    for number, update in enumerate([updates[-1], *updates[:-1]]):
+        try:
+            seeds = []
+            for place, run in enumerate(many):
+                seeds.append(_measured(instrument, run, update, n, settings))
+                if watch is not None:
+                    watch(number * len(many) + place + 1, len(updates) * len(many))
+        except RegardError as error:
+            if not number:
+                raise
+            left_out[update] = " ".join(error.faults)
+            continue
+        whole = replace(seeds[0], seeds=tuple(m for seed in seeds for m in seed.seeds))
+        moments.append(Moment(update, whole.estimates(), whole.figure()))
+    moments.sort(key=lambda moment: moment.update)
+    courses = tuple(_course(moments, seed) for seed in range(len(many)))
+    return TimelapseResult(courses, instrument, tuple(moments), left_out)
+
+
+def _course(moments: Sequence[Moment], seed: int) -> Course:
+    """What one seed's run had at each moment."""
+    return Course(
+        {
+            moment.update: {name: value.values[seed] for name, value in moment.estimates.items()}
+            for moment in moments
+        }
+    )
+
+
+def _check(name: str, settings: dict[str, Any]) -> None:
+    if name in TRAINERS:
+        raise RegardError(
+            f"'{name}' changes a model and trains it further; over checkpoints that would be a"
+            f" training each. `regard {name}` does it once. A timelapse takes:"
+            f" {', '.join(instruments)}."
+        )
+    parameters = list(inspect.signature(instruments[name]).parameters)[1:]
+    if takes_runs(instruments[name]) and "checkpoint" not in parameters:
+        raise RegardError(f"'{name}' cannot be asked at a checkpoint, so there is no timelapse.")
+    known = [key for key in parameters if key not in ("checkpoint", "n")]
+    faults = [unknown("setting", key, known) for key in settings if key not in parameters]
+    if "checkpoint" in settings:
+        faults.append("A timelapse goes over checkpoints: give checkpoints instead of checkpoint.")
+    if faults:
+        raise RegardError(*faults)
+
+
+def _updates(runs: Sequence[Run], wanted: Sequence[int] | None) -> list[int]:
+    """The checkpoints to look at, in order: all that every run kept, or those wanted."""
+    kept = [run.checkpoints() for run in runs]
+    if wanted is None:
+        shared = sorted(set(kept[0]).intersection(*kept[1:]))
+        if not shared:
+            there = "; ".join(
+                f"{run.folder.name}: {', '.join(map(str, one)) or 'none'}"
+                for run, one in zip(runs, kept, strict=True)
+            )
+            raise RegardError(f"There is no checkpoint that all runs kept ({there}).")
+        return shared
+    faults = [
+        f"{run.folder} has no checkpoint {update}. Kept: {', '.join(map(str, one)) or 'none'}."
+        for run, one in zip(runs, kept, strict=True)
+        for update in wanted
+        if update not in one
+    ]
+    if faults or not wanted:
+        raise RegardError(*faults or ["Name a checkpoint or more, or none for all."])
+    return sorted(set(wanted))
+
+
+def _measured(name: str, run: Run, update: int, n: int, settings: dict[str, Any]) -> Result[Any]:
+    """One run at one checkpoint; its recording is gone when this returns."""
+    instrument = instruments[name]
+    if takes_runs(instrument):
+        samples = {"n": n} if "n" in inspect.signature(instrument).parameters else {}
+        return instrument(run, checkpoint=update, **samples, **settings)
+    gates = getattr(instrument, "reads_gates", False)
+    return instrument(record(run, n=n, gates=gates, checkpoint=update), **settings)
+
+
+def _cell(value: Estimate | None) -> Estimate | float | None:
+    """With one seed there is no interval to show."""
+    return value.mean if value is not None and value.n == 1 else value
