@@ -24,7 +24,9 @@ def plain_ibm1(pairs: Sequence[Pair], iterations: int = 5) -> Plain:
     """Trans(o|i) after so many steps from the uniform table, in loops."""
     table: Plain = {}
     for _ in range(iterations):
-        counts: defaultdict[Word, defaultdict[Word, float]] = defaultdict(lambda: defaultdict(float))
+        counts: defaultdict[Word, defaultdict[Word, float]] = defaultdict(
+            lambda: defaultdict(float)
+        )
         for source, target in pairs:
             for o in target:
                 chances = [table[i][o] for i in source] if table else [1.0] * len(source)
@@ -49,7 +51,9 @@ def zipfian(pairs: int, seed: int = 0, words: int = 8_000, mean: float = 12.0) -
     source = rng.choice(words, int(lengths[:, 0].sum()), p=odds / odds.sum())
     target = rng.choice(words, int(lengths[:, 1].sum()), p=odds / odds.sum())
     starts = np.repeat(np.cumsum(lengths[:, 0]) - lengths[:, 0], lengths[:, 1])
-    picked = starts + (rng.random(len(target)) * np.repeat(lengths[:, 0], lengths[:, 1])).astype(int)
+    picked = starts + (rng.random(len(target)) * np.repeat(lengths[:, 0], lengths[:, 1])).astype(
+        int
+    )
     target = np.where(rng.random(len(target)) < 0.5, source[picked], target)
     ends = np.cumsum(lengths, axis=0)
     both = [np.split(s, e[:-1]) for s, e in ((source, ends[:, 0]), (target, ends[:, 1]))]
