@@ -222,6 +222,8 @@ def test_results_show_themselves(tmp_path: Path) -> None:
     for result in (regard.cooccurrence(pairs), regard.ibm1(pairs, 2)):
         assert result.table().rows and result.to_json()["cells"] == result.matrix.nnz
         assert result.figure().interactive()["data"]
+    alone = regard.ibm1([(["only"], []), (["a"], ["b"])])
+    assert alone.best("only") == [] and alone.table().rows[0][0] == "a"
     files = result.save(tmp_path)
     assert [f.name for f in files] == [f"ibm1.{end}" for end in ("json", "csv", "svg", "html")]
 
