@@ -1,7 +1,9 @@
-"""What all tests share: folders of their own, one thread."""
+"""What all tests share: folders of their own, one thread, small files, published data."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,3 +38,18 @@ def task_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, 
         "classification": {"data": str(labelled)},
         "translation": {"source": str(both), "pieces": 50},
     }
+
+
+@pytest.fixture
+def real() -> Callable[[str], Path]:
+    """Finds a file under the folder REGARD_DATA; the test is skipped where it is not there."""
+
+    def find(name: str) -> Path:
+        folder = os.environ.get("REGARD_DATA")
+        if not folder:
+            pytest.skip("REGARD_DATA is not set: it names a folder of published data")
+        if not Path(folder, name).exists():
+            pytest.skip(f"REGARD_DATA has no {name}")
+        return Path(folder, name)
+
+    return find
