@@ -11,6 +11,7 @@ from torch import Tensor
 
 from regard.display import Bars, Figure, Heat, Panel
 from regard.errors import RegardError
+from regard.instruments.agreement import TOP, agrees
 from regard.instruments.instrument import (
     SIZES,
     Measured,
@@ -233,17 +234,11 @@ def _counted(rows: Rows) -> dict[str, Tensor]:
     found = dict(zip(LOSSES, rows.losses.unbind(dim=1), strict=True))
     pairs = ((rows.best, rows.beta), (rows.alpha, rows.best), (rows.alpha, rows.beta))
     for name, (u, v) in zip(AGREEMENTS, pairs, strict=True):
-        found[name] = _agrees(u, v, rows.mask)
+        agreed = agrees(*(x.cpu().numpy() for x in (u, v, rows.mask)), TOP)
+        found[name] = torch.from_numpy(agreed).to(u.device)
     strongest = rows.beta.argmax(dim=1, keepdim=True)
     found["largest β passed over"] = rows.best.gather(1, strongest)[:, 0] == 0
     return found
-
-
-def _agrees(u: Tensor, v: Tensor, mask: Tensor, top: float = 0.05) -> Tensor:
-    """A(u, v) of eq. 10: is the largest of u among the largest `top` share of v? (row,)"""
-    at = u.masked_fill(~mask, -torch.inf).argmax(dim=1, keepdim=True)
-    above = ((v > v.gather(1, at)) & mask).sum(dim=1)
-    return above < (top * mask.sum(dim=1)).ceil()
 
 
 def _picture(task: Task, batch: Batch, rows: Rows) -> Picture:
