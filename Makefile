@@ -49,7 +49,7 @@ bench: setup
 
 # Measured results into docs/ and the README, after `regard demo` and `regard reproduce`.
 publish: setup
-	$(BIN)/python tools/publish.py results/demo/quick results/chapter36/full results/aitken2021/full results/baan2019/full
+	$(BIN)/python tools/publish.py results/demo/quick results/chapter36/full results/aitken2021/full results/baan2019/full results/snell2021/full
 
 lock: setup
 	$(BIN)/python tools/lock.py

@@ -40,6 +40,8 @@ def main(folders: list[str]) -> None:
 
 def line(row: dict[str, Any]) -> str:
     """One row of the README's table."""
+    if row["measured"] is None:
+        return f"| `{row['id']}` | {row['expected']} | – | – | {row['verdict']} |"
     measured = f"{row['headline']} {row['measured']:.3g}".replace("_", " ")
     if row["interval"]:
         low, high = row["interval"]

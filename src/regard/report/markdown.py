@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.display import Figure, Table
+from regard.papers.claims import ledger
 from regard.papers.reproduce import Result, estimate
 from regard.runs.files import write_json, write_whole
 
@@ -19,15 +20,14 @@ def write_markdown(results: Sequence[Result], path: Path, title: str) -> Path:
     for result in results:
         for figure in result.figures:
             write_whole(figures / _file(result, figure), figure.svg().encode())
-    write_json(path.with_suffix(".json"), [row for result in results for row in result.claims])
+    write_json(path.with_suffix(".json"), all_rows(results))
     write_whole(path, markdown(results, title).encode())
     return path
 
 
 def markdown(results: Sequence[Result], title: str) -> str:
     """The page as text."""
-    rows = [row for result in results for row in result.claims]
-    parts = [f"# {plain(title)}", ledger_table(rows)]
+    parts = [f"# {plain(title)}", ledger_table(all_rows(results))]
     for result in results:
         parts += [f"## {plain(result.title)}", plain(result.about)]
         parts += [f"**{plain(sentence)}**" for sentence in result.found]
@@ -47,6 +47,17 @@ def markdown(results: Sequence[Result], title: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def all_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """The ledger's rows of the papers that have results; what was not run is said so."""
+    found = {row["id"]: row for result in results for row in result.claims}
+    papers = {row["paper"] for row in found.values()}
+    return [
+        found.get(claim.id) or claim.row(None, None)
+        for claim in ledger().values()
+        if claim.paper in papers
+    ]
+
+
 def ledger_table(rows: Sequence[dict[str, Any]]) -> str:
     """The ledger: what the source says, what was measured, the verdict."""
     cells = tuple(
@@ -54,7 +65,7 @@ def ledger_table(rows: Sequence[dict[str, Any]]) -> str:
             f"`{row['id']}`",
             plain(row["statement"]),
             f"{row['headline']} = {estimate(row) or '–'}",
-            row["scale"],
+            row["scale"] or "–",
             f"**{row['verdict']}**",
         )
         for row in rows
