@@ -227,7 +227,7 @@ class EncoderDecoder(Seq2Seq):
         if lengths is None or self.readout.hidden is None:
             logits: Tensor = self.readout(states, context)
             return logits
-        layout = Layout.of(*states.shape[:2], lengths, states.device)
+        layout = Layout.of(len(states), states.shape[1], lengths, states.device)
         return layout.unpack(self.readout(layout.pack(states), layout.pack(context)))
 
     def lexical(
