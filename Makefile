@@ -45,7 +45,8 @@ bench: setup
 	$(BIN)/regard bench training --json > benchmarks/training.json
 	$(BIN)/regard bench instruments --json > benchmarks/instruments.json
 	$(BIN)/regard bench lookup --json > benchmarks/lookup.json
-	@cat benchmarks/training.json benchmarks/instruments.json benchmarks/lookup.json
+	$(BIN)/regard bench snell --json > benchmarks/snell.json
+	@cat benchmarks/training.json benchmarks/instruments.json benchmarks/lookup.json benchmarks/snell.json
 
 # Measured results into docs/ and the README, after `regard demo` and `regard reproduce`.
 publish: setup

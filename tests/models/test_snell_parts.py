@@ -89,6 +89,25 @@ def test_lexical_probe_is_the_output_with_all_weight_at_one_position(
     assert not found[~there].any()
 
 
+@pytest.mark.parametrize("layer", ["relu", "none"])
+def test_padding_of_the_target_changes_nothing(layer: str) -> None:
+    """Given lengths, the output network runs over words only; losses and gradients are the same."""
+    settings = {**SMALL, "readout_layer": layer, "dropout": 0.0}
+    model = made("snell-translation", "translation", (11, 11), **settings).double()
+    source, targets = batch(11, steps=5)
+    lengths = torch.tensor([2, 5, 3])
+    there = torch.arange(5) < lengths[:, None]
+    found = []
+    for given in (None, lengths):
+        model.zero_grad()
+        logits = model.decode(model.encode(source, LENGTHS), targets, given).logits
+        (logits[there] * torch.arange(11)).log_softmax(1)[:, 3].sum().backward()  # type: ignore[no-untyped-call]
+        gradients = {name: p.grad for name, p in model.named_parameters()}
+        found.append((logits[there].detach(), gradients))
+    torch.testing.assert_close(*found)
+    assert bool(logits[~there].any()) == (layer == "none")  # there was nothing to compute
+
+
 def test_output_layer_is_the_whole_map_where_it_is_one() -> None:
     for settings in ({"readout": "sum"}, {"readout": "both"}, {"readout": "context"}):
         model = made(

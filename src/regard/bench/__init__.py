@@ -2,6 +2,7 @@
 
 from regard.bench import instruments as instruments
 from regard.bench import lookup as lookup
+from regard.bench import snell as snell
 from regard.bench import training as training
 from regard.bench.benchmark import Benchmark, benchmarks
 

@@ -14,6 +14,8 @@ import torch
 from regard.display import Table
 from regard.registry import Registry
 
+Clock = Callable[[], float]  # the wall's, or `time.process_time`, which rises less on busy machines
+
 
 @dataclass(frozen=True)
 class Benchmark:
@@ -47,35 +49,47 @@ class Benchmark:
 benchmarks: Registry[Callable[[], Benchmark]] = Registry("benchmark")
 
 
-def seconds(work: Callable[[], object], seconds_at_least: float = 2.0, warmup: int = 3) -> float:
+def seconds(
+    work: Callable[[], object],
+    seconds_at_least: float = 2.0,
+    warmup: int = 3,
+    clock: Clock = time.perf_counter,
+) -> float:
     """The median time of one call, over calls for some seconds."""
     for _ in range(warmup):
         work()
     times: list[float] = []
-    end = time.perf_counter() + seconds_at_least
-    while time.perf_counter() < end or len(times) < 3:
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
+    end = clock() + seconds_at_least
+    while clock() < end or len(times) < 3:
+        times.append(_once(work, clock))
     return statistics.median(times)
 
 
-def in_turns(*works: Callable[[], object], rounds: int = 12, calls: int = 25) -> list[float]:
-    """The median times of several works, taken in turns so that a noisy machine is fair to all."""
+def in_turns(
+    *works: Callable[[], object],
+    rounds: int = 12,
+    calls: int = 25,
+    cold: int = 3,
+    clock: Clock = time.perf_counter,
+) -> list[float]:
+    """The median times of several works, taken in turns so that a noisy machine is fair to all.
+
+    The first `cold` calls of each turn find cold caches and do not count.
+    """
     times: list[list[float]] = [[] for _ in works]
     for _ in range(rounds):
         for work, taken in zip(works, times, strict=True):
-            taken += [_once(work) for _ in range(calls)][3:]  # the first find cold caches
+            taken += [_once(work, clock) for _ in range(calls)][cold:]
     return [statistics.median(taken) for taken in times]
 
 
-def _once(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
+def _once(work: Callable[[], object], clock: Clock) -> float:
+    start = clock()
     work()
-    return time.perf_counter() - start
+    return clock() - start
 
 
-def matmul_peak(size: int = 1024) -> float:
+def matmul_peak(size: int = 1024, clock: Clock = time.perf_counter) -> float:
     """Floating-point operations a second of a large matrix product, at its best."""
     a = torch.randn(size, size)
-    return 2 * size**3 / min(seconds(lambda: a @ a, 0.5) for _ in range(3))
+    return 2 * size**3 / min(seconds(lambda: a @ a, 0.5, clock=clock) for _ in range(3))

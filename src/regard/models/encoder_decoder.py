@@ -18,6 +18,7 @@ from regard.models.inputs import Embedding, OneHot, drawn_with
 from regard.models.outputs import Memory, Output, OutputLayer, Seq2Seq
 from regard.models.positions import Sinusoidal
 from regard.models.readout import Readout
+from regard.models.recurrences import Layout
 from regard.models.wiring import EncoderDecoderConfig
 from regard.registry import Registry
 from regard.tasks.batch import mask
@@ -198,17 +199,17 @@ class EncoderDecoder(Seq2Seq):
                 start = self._layer(memory.initial, layer)
                 x, _ = run(cell, x, lengths, start, gates, f"decoder.gates.{layer}")
         states = vectors(x)
-        logits, sites = self._read(states, memory)
+        logits, sites = self._read(states, memory, lengths=lengths)
         return Output(logits, memory.states, states, sites, gates or {})
 
     def _read(
-        self, states: Tensor, memory: Memory, start: int = 0
+        self, states: Tensor, memory: Memory, start: int = 0, lengths: Tensor | None = None
     ) -> tuple[Tensor, dict[str, Site]]:
         """Attention with states that are there already, and the output layer."""
         if self.attention is None:
             return self.readout(states), {}
         context, site = self._attend(states, memory, start)
-        return self._logits(states, context), {"attention": site}
+        return self._logits(states, context, lengths), {"attention": site}
 
     def _attend(self, states: Tensor, memory: Memory, start: int) -> tuple[Tensor, Site]:
         assert self.attention is not None
@@ -218,9 +219,16 @@ class EncoderDecoder(Seq2Seq):
         context, site = self.attention(states, *memory.prepared, memory.mask, told)
         return context, site
 
-    def _logits(self, states: Tensor, context: Tensor) -> Tensor:
-        logits: Tensor = self.readout(states, context)
-        return logits
+    def _logits(self, states: Tensor, context: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """The output network; with a layer before the output, over words and not over padding.
+
+        A plain output layer takes the padding along: runs from before packing keep their bits.
+        """
+        if lengths is None or self.readout.hidden is None:
+            logits: Tensor = self.readout(states, context)
+            return logits
+        layout = Layout.of(len(states), states.shape[1], lengths, states.device)
+        return layout.unpack(self.readout(layout.pack(states), layout.pack(context)))
 
     def lexical(
         self, memory: Memory, states: Tensor, targets: Tensor, there: Tensor, bias: bool = True

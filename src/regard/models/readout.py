@@ -6,13 +6,13 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
+from torch.nn.functional import cross_entropy, linear
 
 from regard.models.outputs import OutputLayer
 
 Bend = Literal["none", "relu", "tanh"]
 BENDS = {"relu": torch.relu, "tanh": torch.tanh}
-AT_ONCE = 16_000_000  # logits that are in memory at a time
+AT_ONCE = 2_000_000  # logits at a time: no more than stay in the processor's cache
 
 
 class Readout(nn.Linear):
@@ -105,8 +105,8 @@ class Readout(nn.Linear):
             if self.hidden is not None:
                 features = BENDS[self.bend](features)
             logits = linear(features, self.weight, self.bias if bias else None)
-            said = logits.gather(1, words[part, None])[:, 0] - logits.logsumexp(dim=1)
-            found[rows[part], steps[part], places[part]] = said
+            said = cross_entropy(logits, words[part], reduction="none")  # one pass over them
+            found[rows[part], steps[part], places[part]] = -said
         return found
 
     def _halves(self, states: Tensor, contexts: Tensor) -> tuple[Tensor | None, Tensor]:
