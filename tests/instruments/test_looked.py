@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from regard.instruments.saliency import gradient, integrated, said
 from regard.models import Seq2Seq
 from regard.runs import Run, assemble, execute
 from regard.tasks import Batch
+from regard.training import evaluate
 
 COPY = {"vocabulary": 6, "length": 5, "hidden": 8, "embedding": 6, "batch": 8, "updates": 3}
 READ = {"vocabulary": 6, "length": 5, "hidden": 8, "embedding": 6, "batch": 8, "updates": 3}
@@ -115,6 +117,27 @@ def test_lexical_probe_tells_what_the_scores_say(trained: dict[str, Run]) -> Non
     early = lexical_probe(run, n=6, checkpoint=0)
     assert early.first.values() != values
     assert result.figure().svg().startswith("<?xml") or "<svg" in result.figure().svg()
+
+
+def test_uniform_attention_has_no_favourite(tmp_path: Path) -> None:
+    """What means nothing is left out, and what is left can be written as JSON."""
+    settings = {**READ, "attention": "uniform"}
+    run = execute(assemble("keyword", "snell-classifier", 0, settings), tmp_path)
+    for result in (lexical_probe(run, n=5), saliency(run, n=5)):
+        text = json.dumps(result.to_json(), allow_nan=False)
+        assert "A(α" not in text and "Kendall" not in text
+
+
+def test_a_course_is_what_its_checkpoints_say(trained: dict[str, Run]) -> None:
+    run = trained["keyword"]
+    batches = looked.batches_of(run.task(), 9)
+    alpha = looked.looked(run.model(), batches, looked.attention)
+    found = looked.course(run, [alpha, alpha], batches)
+    assert found.updates == run.checkpoints()
+    early = looked.looked(run.model(0), batches, looked.attention)
+    assert found.agreements[0] == [float(agreement(alpha, early))] * 2
+    whole = evaluate(run.model(), run.task(), batches[0])
+    assert found.performances[found.updates[-1]] == pytest.approx(whole["forced_token_accuracy"])
 
 
 def test_saliency_and_proxy_as_instruments(trained: dict[str, Run], tmp_path: Path) -> None:

@@ -230,6 +230,9 @@ def test_bag_of_words_does_not_mind_the_order() -> None:
         ({"readout": "sum", "context_layer": False}, "context_layer"),
         ({"dropout": 0.5, "layers": 1}, "dropout"),
         ({"shared_embedding": True, "decoder_embedding": 7}, "shared_embedding"),
+        ({"attention": "none"}, "context_layer"),
+        ({"bidirectional": False}, "bridge=mean"),
+        ({"head_seeds": "1", "uniform": 0.1}, "both draw"),
     ],
 )
 def test_what_does_not_fit_is_told(settings: dict[str, Any], told: str) -> None:

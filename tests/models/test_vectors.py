@@ -50,6 +50,7 @@ def test_known_words_are_replaced_and_only_they(tmp_path: Path) -> None:
         ("film 1 2 3\nodd 1 x 3\n", "line 2"),
         ("film 1 2 3\n1 2 3\n", "line 2"),
         ("kino 1 2 3\n", "none of the task's 6 words"),
+        ("film 1 nan 3\n", "'film' has numbers that are none"),
     ],
 )
 def test_faults_say_where_and_what(tmp_path: Path, text: str, told: str) -> None:
@@ -66,3 +67,9 @@ def test_missing_and_damaged_files_are_told(tmp_path: Path) -> None:
     broken.write_bytes(gzip.compress(TEXT.encode())[:-9])
     with pytest.raises(RegardError, match="cannot be read"):
         list(read_vectors(broken))
+
+
+def test_sizes_in_the_first_line_are_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "v.txt"
+    path.write_text("2 3\nfilm 1 2 3\nodd 1 1 1\n", encoding="utf-8")
+    assert [word for word, _ in read_vectors(path)] == ["film", "odd"]

@@ -262,3 +262,14 @@ def test_published_sets_have_their_sizes(
     assert tuple(len(task.rows[part]) for part in ("train", "validation", "test")) == sizes
     assert words is None or len(task.source_vocabulary) == words
     assert len(task.target_vocabulary) == 4
+
+
+def test_a_held_out_file_without_texts_is_told(tmp_path: Path) -> None:
+    path, empty = written(tmp_path / "a.tsv", tsv(ROWS)), written(tmp_path / "e.tsv", "\n")
+    told = faults(data=path, validation=empty, test=path, bad_lines="skip")
+    assert told == (f"{empty}: there is no text to use in it (task.validation).",)
+
+
+def test_null_is_no_label(tmp_path: Path) -> None:
+    row = '{"label": null, "text": "a b"}\n'
+    assert "line 1" in faults(data=written(tmp_path / "a.jsonl", row * 5))[0]

@@ -97,7 +97,12 @@ def contextualised(value: float, agreements: Any, performances: Any) -> tuple[fl
     >>> regard.contextualised(0.3, [0.1, 0.2, 0.4, 0.5], [10, 30, 60, 66])
     (60.0, True)
     """
-    found, shown = (np.atleast_2d(np.asarray(x, np.float64)) for x in (agreements, performances))
+    try:
+        found, shown = (np.atleast_2d(np.asarray(x, float)) for x in (agreements, performances))
+    except (TypeError, ValueError) as error:
+        raise RegardError(
+            f"Agreements and performances are numbers, as many for each run ({error})."
+        ) from None
     if found.shape != shown.shape or found.ndim != 2 or not found.size:
         raise RegardError(
             "Agreements and performances are of the same runs and checkpoints, at least one of"

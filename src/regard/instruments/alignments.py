@@ -128,6 +128,12 @@ class Match:
 
 def match(hypothesis: Sequence[Alignment], gold: Sequence[Alignment]) -> Match:
     """Count links over all sentence pairs; of the hypothesis, sure and possible ones alike."""
+    for pair in (*hypothesis, *gold):
+        if not isinstance(pair, Alignment):
+            raise RegardError(
+                f"A {type(pair).__name__} is no alignment. Read them with `regard.read_alignments`,"
+                " or make one of links with `regard.instruments.Alignment.of({(0, 0), (1, 2)})`."
+            )
     if len(hypothesis) != len(gold):
         raise RegardError(
             f"{len(hypothesis)} sentence pairs are aligned, but {len(gold)} have human links."

@@ -14,7 +14,6 @@ import numpy as np
 from regard.display import Figure
 from regard.errors import RegardError
 from regard.instruments import looked
-from regard.instruments.agreement import agreement
 from regard.instruments.instrument import Measured, Result, Runs, instruments, opened
 from regard.instruments.positions import drawn
 from regard.instruments.scores import Scores
@@ -99,12 +98,12 @@ def _measure(run: Run, n: int, checkpoint: str | int, split: str | None, top: fl
     scores = looked.looked(model, batches, looked.lexical)
     weights = looked.looked(model, batches, looked.attention)
     found = described(scores)
-    rows, mask = scores.rows()
-    chosen = np.where(mask, weights.rows()[0], -1).argmax(axis=1)
-    found["mean β where α is highest"] = float(np.exp(rows[np.arange(len(rows)), chosen]).mean())
-    agreed = agreement(weights, scores, top)
-    found |= {"A(α, β)": float(agreed), "shuffled": agreed.shuffled}
-    found["Kendall τ of α and β"] = agreed.kendall
+    if not looked.flat(weights):  # uniform attention has no favourite to agree with
+        rows, mask = scores.rows()
+        chosen = np.where(mask, weights.rows()[0], -1).argmax(axis=1)
+        best = rows[np.arange(len(rows)), chosen]
+        found["mean β where α is highest"] = float(np.exp(best).mean())
+        found |= looked.compared(weights, scores, "A(α, β)", "Kendall τ of α and β", top)
     return Probed(scores, weights, looked.first_words(task, batches), found)
 
 
@@ -152,9 +151,7 @@ def _proxy(
             )
         beside = looked.looked(other.model(), batches, looked.lexical)
         # As in the paper's program, the position is the proxy's and the top is the other's.
-        agreed = agreement(scores, beside, top)
-        found |= {"A(β, β^px)": float(agreed), "shuffled": agreed.shuffled}
-        found["Kendall τ of β and β^px"] = agreed.kendall
+        found |= looked.compared(scores, beside, "A(β, β^px)", "Kendall τ of β and β^px", top)
     return Probed(scores, beside, looked.first_words(task, batches), found)
 
 

@@ -6,12 +6,14 @@ The instruments of snell2021 compare such scores; here they are taken from model
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from regard.errors import RegardError
+from regard.instruments.agreement import agreement
 from regard.instruments.scores import Scores
 from regard.models import Output, Seq2Seq
 from regard.models.outputs import Memory
@@ -41,21 +43,9 @@ def looked(model: Seq2Seq, batches: Iterable[Batch], look: Look) -> Scores:
     with evaluating(model) as device:
         for batch in batches:
             batch = batch.to(device)
-            values.append(look(model, batch).detach().cpu().numpy().astype(np.float64))
+            values.append(look(model, batch).detach().cpu().numpy())
             masks.append(pairs(batch).cpu().numpy())
     return Scores(_stacked(values), _stacked(masks))
-
-
-def run_scores(
-    run: Run,
-    look: Look,
-    n: int = 1000,
-    checkpoint: str | int = "reported",
-    split: str | None = None,
-    seed: int = 0,
-) -> Scores:
-    """Scores of a run at a checkpoint."""
-    return looked(run.model(checkpoint), batches_of(run.task(), n, split, seed), look)
 
 
 def pairs(batch: Batch) -> Tensor:
@@ -82,6 +72,20 @@ def weights_of(model: Seq2Seq, batches: Sequence[Batch]) -> Scores | None:
     with evaluating(model) as device:
         sites = crossing(passed(model, batches[0][:1].to(device))[1].sites)
     return looked(model, batches, attention) if sites else None
+
+
+def flat(scores: Scores) -> bool:
+    """Whether every row is all ties, up to rounding, so that no position is the best."""
+    rows, mask = scores.rows()
+    spread = np.where(mask, rows, -np.inf).max(axis=1) - np.where(mask, rows, np.inf).min(axis=1)
+    return bool((spread < 1e-6).all())
+
+
+def compared(u: Scores, v: Scores, name: str, tau: str, top: float) -> dict[str, float]:
+    """A(u, v) with its yardsticks, those that are numbers, by name."""
+    agreed = agreement(u, v, top)
+    found = {name: float(agreed), "shuffled": agreed.shuffled, tau: agreed.kendall}
+    return {key: value for key, value in found.items() if np.isfinite(value)}
 
 
 def first_words(task: Task, batches: Sequence[Batch]) -> tuple[list[str], list[str]]:
@@ -120,6 +124,46 @@ def log_odds(word: int) -> Look:
         return (said - torch.stack(others).logsumexp(dim=0)).where(there, 0.0)
 
     return look
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a run learns: at each checkpoint, how its attention agrees with others', and how good
+    it is. What ξ (snell2021, eq. 11) is read from, by `contextualised`."""
+
+    agreements: dict[int, list[float]]  # update -> A(α, α̂(τ)), one for each α given
+    performances: dict[int, float]
+
+    @property
+    def updates(self) -> list[int]:
+        """The checkpoints, in order."""
+        return sorted(self.performances)
+
+
+def course(run: Run, alphas: Sequence[Scores], batches: Sequence[Batch]) -> Course:
+    """A run's attention against given ones, and its performance, over its checkpoints.
+
+    `alphas` are scores over the same sentences as `batches`; only one checkpoint's are in memory.
+    """
+    agreements, performances = {}, {}
+    for at in run.checkpoints():
+        model = run.model(at)
+        weights = looked(model, batches, attention)
+        agreements[at] = [float(agreement(alpha, weights)) for alpha in alphas]
+        performances[at] = performance(model, batches)
+    return Course(agreements, performances)
+
+
+def performance(model: Seq2Seq, batches: Iterable[Batch]) -> float:
+    """The share of target words that are right when the teacher's are fed (of labels: of all)."""
+    right = count = 0
+    with evaluating(model) as device:
+        for batch in batches:
+            batch = batch.to(device)
+            said = passed(model, batch)[1].logits.argmax(dim=2)
+            right += int(((said == batch.target) & batch.target_mask).sum())
+            count += int(batch.target_lengths.sum())
+    return right / max(count, 1)
 
 
 def _stacked(arrays: list[Array]) -> Array:

@@ -234,7 +234,8 @@ def _counted(rows: Rows) -> dict[str, Tensor]:
     found = dict(zip(LOSSES, rows.losses.unbind(dim=1), strict=True))
     pairs = ((rows.best, rows.beta), (rows.alpha, rows.best), (rows.alpha, rows.beta))
     for name, (u, v) in zip(AGREEMENTS, pairs, strict=True):
-        agreed = agrees(*(x.cpu().numpy() for x in (u, v, rows.mask)), TOP)
+        ours, theirs, mask = (x.cpu().numpy() for x in (u, v, rows.mask))
+        agreed = agrees(ours, theirs, mask, TOP)
         found[name] = torch.from_numpy(agreed).to(u.device)
     strongest = rows.beta.argmax(dim=1, keepdim=True)
     found["largest β passed over"] = rows.best.gather(1, strongest)[:, 0] == 0

@@ -173,10 +173,9 @@ def _measure(
     if method == "integrated":
         found["completeness"] = _complete(model, first, steps)
     weights = looked.weights_of(model, batches)
-    if weights is not None:
-        agreed = agreement(weights, scores, top)
-        found |= {"A(α, Δ)": float(agreed), "A(Δ, α)": float(agreement(scores, weights, top))}
-        found |= {"shuffled": agreed.shuffled, "Kendall τ": agreed.kendall}
+    if weights is not None and not looked.flat(weights):
+        found |= looked.compared(weights, scores, "A(α, Δ)", "Kendall τ", top)
+        found["A(Δ, α)"] = float(agreement(scores, weights, top))
     return Salient(scores, weights, looked.first_words(task, batches), found)
 
 

@@ -28,6 +28,8 @@ def begin_with(embedding: Embedding, words: Sequence[str], path: Path) -> int:
     numbers = {word: number for number, word in enumerate(words) if number != PAD}
     with torch.no_grad():
         for word, vector in read_vectors(path):
+            if not np.isfinite(vector).all():
+                raise RegardError(f"{path}: the vector of {word!r} has numbers that are none.")
             if len(vector) != embedding.size:
                 raise RegardError(
                     f"{path} has vectors of {len(vector)} numbers, the model has"
@@ -76,6 +78,8 @@ def _text(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
         for number, line in enumerate(file, start=1):
             # A few of GloVe's words have spaces in them, so the numbers are counted from the end.
             parts = line.rstrip("\n").split(" ")
+            if number == 1 and len(parts) == 2 and all(part.isdecimal() for part in parts):
+                continue  # word2vec's text format begins with two sizes
             size = size or len(parts) - 1
             try:
                 vector = np.array(parts[-size:], dtype=np.float32)

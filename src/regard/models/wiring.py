@@ -132,6 +132,12 @@ class EncoderDecoderConfig(Config):
 
     def _parts_fit(self) -> None:
         """What snell2021's parts need of each other."""
+        if self.context_layer and self.attention == "none":
+            raise ValueError("context_layer needs an attention, for example attention=bilinear")
+        if self.bridge == "mean" and not self.bidirectional:
+            raise ValueError("bridge=mean is of two directions: it needs bidirectional=true")
+        if self.head_seeds and self.uniform is not None:
+            raise ValueError("head_seeds and uniform both draw the heads' weights: give one")
         if self.dropout and (self.layers == 1 or not self.recurrent):
             raise ValueError("dropout lies between recurrent layers: it needs layers=2 or more")
         if self.attention == "dot" and self.bidirectional and not self.project_memory:

@@ -218,6 +218,13 @@ def split(
     texts: dict[str, list[Text]], config: Classification.Config, skipped: Counter[str]
 ) -> dict[str, list[Text]]:
     """The texts to train on and of each split; those without a file come out of training."""
+    empty = [
+        f"{getattr(config, part)}: there is no text to use in it (task.{part})."
+        for part, rows in texts.items()
+        if not rows
+    ]
+    if empty:
+        raise RegardError(*empty)
     train, parts = texts["data"], {}
     missing = [part for part in Classification.splits if part not in texts]
     if "validation" in texts:
@@ -243,13 +250,6 @@ def split(
     if "test" in texts:
         parts["test"] = texts["test"]
     return {"train": train, **{name: parts[name] for name in Classification.splits}}
-
-
-def at_most(count: int, texts: list[Text]) -> list[Text]:
-    """`count` of the texts by a fixed shuffle, or all where there are no more."""
-    if len(texts) <= count:
-        return texts
-    return [texts[i] for i in parted(len(texts), [count], "task.most_validation")[0]]
 
 
 def labels_of(parts: dict[str, list[Text]], config: Classification.Config) -> Vocabulary:

@@ -103,7 +103,8 @@ def _joined(fields: Fields, columns: str, name: str, number: int, faults: Faults
             there = ", ".join(fields) or "none"
             faults.add(NO_FIELD, name, number, f"there is no column '{first}' (there is: {there})")
             return None
-        wanted = [n for n in fields if int(n) >= int(first)] if open_ended else [first]
+        later = [n for n in fields if n.isdecimal() and int(n) >= int(first)] if open_ended else []
+        wanted = later or [first]
         found += [fields[key] for key in wanted]
     return " ".join(found)
 
@@ -164,7 +165,8 @@ def _jsonl(content: bytes, name: str, faults: Faults, layout: Layout) -> Iterato
         if not isinstance(found, dict):
             faults.add(NOT_JSON, name, number, "this is not an object in braces")
             continue
-        yield number, {k: v if isinstance(v, str) else json.dumps(v) for k, v in found.items()}
+        said = {k: v for k, v in found.items() if v is not None}  # null is no text and no label
+        yield number, {k: v if isinstance(v, str) else json.dumps(v) for k, v in said.items()}
 
 
 def _lines(content: bytes, name: str, faults: Faults, layout: Layout) -> Iterator[tuple[int, Any]]:

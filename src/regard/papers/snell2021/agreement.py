@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,6 +29,7 @@ TRAINED = 500  # training sentences
 SLICE = 120  # held-out sentences of a translation at quick scale
 FROZEN = ("encoder", "output")
 PROXY = {"batch": 64, "epochs": 30}
+TRANSLATOR = {"batch": 16, "epochs": 20}
 NAMES = dict(zip(COLUMNS, ("alpha_uniform", "uniform_proxy", "saliency_uniform", "alpha_beta"),
                  strict=True))  # fmt: skip
 # A slice for a first look: a smaller model that sees a few thousand sentences.
@@ -47,19 +48,24 @@ def models_of(name: str, folder: Path, scale: Scale) -> Plan:
     model = "snell-classifier" if data.kind == "classification" else "snell-translation"
     count = (3 if quick else 6) if data.kind == "classification" else 2
 
-    def made(number: int, model: str = model, **more: Any) -> list[RunConfig]:
-        return seeds(number, data.kind, model, **{**task, **own, **more})
+    def made(number: int, first: int = 0, **more: Any) -> list[RunConfig]:
+        """Runs with seeds from `first` on: a run that is compared shares no first weights."""
+        settings = {**task, **own, **more}
+        return [assemble(data.kind, model, first + k, settings) for k in range(number)]
 
     plain = {k: v for k, v in own.items() if k in ("pieces", "longest")}
-    updates = {"updates": 500} if quick else {"updates": _epochs(data, task, PROXY["epochs"])}
-    attending = {} if quick else dict(data.attending)
+    updates = {"updates": 500 if quick else _epochs(data, task, PROXY)}
+    epochs: dict[str, Any] = {}
+    if not quick and data.kind == "translation":
+        epochs = {"updates": _epochs(data, task, TRANSLATOR)}
+    attending = {**epochs, **({} if quick else data.attending)}
     plan = {
         "attention": made(count, **attending),
-        "uniform": made(1, attention="uniform"),
+        "uniform": made(1, first=count, attention="uniform", **epochs),
         "proxy": seeds(1, data.kind, "snell-proxy", **{**task, **plain, **updates}),
     }
     if data.kind == "classification":
-        plan["frozen"] = made(1, freeze=FROZEN, **attending)
+        plan["frozen"] = made(1, first=count + 1, freeze=FROZEN, **attending)
     return {f"{name} {kind}": configs for kind, configs in plan.items()}
 
 
@@ -70,10 +76,10 @@ def _short(data: DataSet, quick: bool) -> dict[str, Any]:
     return {"milestones": (0, 10, 50, 100, 200), "evaluate_every": 250, "checkpoint_every": 250}
 
 
-def _epochs(data: DataSet, task: dict[str, Any], epochs: int) -> int:
-    """Updates of so many epochs of the proxy."""
+def _epochs(data: DataSet, task: dict[str, Any], recipe: Mapping[str, int]) -> int:
+    """Updates of so many epochs of a data set."""
     rows = cast(CorpusTask, assemble(data.kind, "snell-proxy", 0, task).make_task()).rows
-    return max(1, epochs * len(rows["train"]) // PROXY["batch"])
+    return max(1, recipe["epochs"] * len(rows["train"]) // recipe["batch"])
 
 
 class WithSets(Experiment):
@@ -141,38 +147,42 @@ class AgreementExperiment(WithSets):
         tables = (
             _table("Agreement on held-out sentences (Table 2)", held, "held_out"),
             _taus("Kendall's τ on held-out sentences (Table 3)", held),
-            _table("Agreement on training sentences (Table 7)", trained, "trained"),
+            _table(f"Agreement on {TRAINED} training sentences (Table 7)", trained, "trained"),
         )
-        return Findings(measures, tables, (_trends(held), _reached(held)))
+        others = [SETS[name].other for name in sets if SETS[name].other]
+        return Findings(measures, tables, (_trends(held), _reached(held)), tuple(others))
 
 
 class Row:
     """One row of the tables: every cell, once for each run as run A."""
 
     def __init__(self, name: str, compared: Compared):
-        self.name, self.data = name, SETS[name]
-        self.turns = range(len(compared.alphas))
-        self.cells = [compared.columns(turn) for turn in self.turns]
-        self.xis = [compared.xi(turn, self.cells[turn]) for turn in self.turns]
-        self.trends = [compared.trend(turn) for turn in self.turns]
-        self.curves = [compared.reached(turn) for turn in self.turns]
-        there = compared.models.frozen is not None
-        self.frozen = [compared.frozen(turn) for turn in self.turns] if there else []
+        self.name, self.data, turns = name, SETS[name], compared.turns
+        self.cells = compared.cells
+        self.xis = [compared.xi(turn) for turn in turns]
+        self.trends = [compared.trend(turn) for turn in turns]
+        self.ends = [compared.ends(turn) for turn in turns]
+        self.courses = compared.courses
+        self.frozen = compared.frozen() if compared.models.frozen is not None else []
 
     def cell(self, column: str) -> Estimate:
-        """One cell of Table 2 over turns."""
-        return Estimate.share(float(cells[column]) for cells in self.cells)
+        """One cell of Table 2 over turns; one number where no run has a turn."""
+        return Estimate.share(cell.value for cell in self.cells[column])
 
     def tau(self, column: str) -> Estimate:
         """The same as Kendall's τ."""
-        return Estimate.of((cells[column].kendall for cells in self.cells), (-1.0, 1.0))
+        return Estimate.of((cell.tau for cell in self.cells[column]), (-1.0, 1.0))
 
     @property
     def shuffled(self) -> Estimate:
-        """Â, the mean over columns."""
+        """Â, by column."""
         return Estimate.share(
-            sum(cell.shuffled for cell in cells.values()) / len(cells) for cells in self.cells
+            sum(cell.shuffled for cell in cells) / len(cells) for cells in self.cells.values()
         )
+
+    def ratio(self, column: str) -> Estimate:
+        """How often better than chance."""
+        return Estimate.of(cell.value / max(cell.shuffled, 1e-9) for cell in self.cells[column])
 
     def xi(self, column: str) -> Estimate:
         """ξ over turns."""
@@ -183,47 +193,36 @@ class Row:
         return all(found[column][1] for found in self.xis)
 
 
-def _least(values: list[Estimate], combine: Any = min) -> Estimate:
-    """Turn by turn the least over several estimates, for as many turns as all have."""
-    several = [value for value in values if value.n > 1] or values
-    turns = min(value.n for value in several)
-    return Estimate.of(
-        combine(v.values[turn] if v.n > 1 else v.values[0] for v in values) for turn in range(turns)
-    )
+def _least(values: Sequence[Estimate]) -> Estimate:
+    """The least of several numbers: the one whose mean is lowest."""
+    return min(values, key=lambda value: value.mean)
+
+
+def _farthest(cells: Mapping[tuple[str, str], Estimate], paper: str) -> Measures:
+    """The largest distance to one of the paper's cells; nothing where it has none."""
+    distances = [
+        abs(cell.mean - said)
+        for (name, column), cell in cells.items()
+        if (said := getattr(SETS[name], paper).get(column)) is not None
+    ]
+    return {"farthest": Estimate.of([max(distances)])} if distances else {}
 
 
 def _agreements(rows: dict[str, Row], paper: str) -> Measures:
-    found: Measures = {}
-    ratios, distances = [], [0.0]
+    cells = {(name, c): row.cell(c) for name, row in rows.items() for c in COLUMNS}
+    found = {f"{name}_{NAMES[column]}": value for (name, column), value in cells.items()}
     for name, row in rows.items():
-        for column in COLUMNS:
-            cell = row.cell(column)
-            found[f"{name}_{NAMES[column]}"] = cell
-            pairs = zip(cell.values, row.shuffled.values, strict=True)
-            ratios.append(Estimate.of(value / max(chance, 1e-9) for value, chance in pairs))
-            said = getattr(row.data, paper).get(column)
-            if said is not None:
-                distances.append(abs(cell.mean - said))
         found[f"{name}_shuffled"] = row.shuffled
         for column, short in zip(XI, ("xi_uniform", "xi_beta", "xi_best"), strict=True):
             found[f"{name}_{short}"] = row.xi(column)
-    return {
-        "least_over_shuffled": _least(ratios),
-        "farthest": Estimate.of([max(distances)]),
-        **found,
-    }
+    least = _least([row.ratio(column) for row in rows.values() for column in COLUMNS])
+    return {"least_over_shuffled": least, **_farthest(cells, paper), **found}
 
 
 def _kendall(rows: dict[str, Row]) -> Measures:
     cells = {(name, c): row.tau(c) for name, row in rows.items() for c in COLUMNS[:3]}
-    distances = [
-        abs(value.mean - SETS[name].kendall[column])
-        for (name, column), value in cells.items()
-        if column in SETS[name].kendall
-    ]
     named = {f"{name}_{NAMES[column]}": value for (name, column), value in cells.items()}
-    farthest = Estimate.of([max(distances, default=0.0)])
-    return {"least_tau": _least(list(cells.values())), "farthest": farthest, **named}
+    return {"least_tau": _least(list(cells.values())), **_farthest(cells, "kendall"), **named}
 
 
 def _frozen(rows: dict[str, Row]) -> Measures:
@@ -238,14 +237,10 @@ def _frozen(rows: dict[str, Row]) -> Measures:
 
 
 def _trend(rows: dict[str, Row]) -> Measures:
-    def drops(at: Callable[[Iterable[int]], int]) -> list[Estimate]:
-        """How much lower than its highest each trend is at one of its ends."""
-        return [
-            Estimate.of(max(trend.values()) - trend[at(trend)] for trend in row.trends)
-            for row in rows.values()
-        ]
-
-    return {"least_rise": _least(drops(min)), "least_fall": _least(drops(max))}
+    rises, falls = (
+        [Estimate.of(ends[which] for ends in row.ends) for row in rows.values()] for which in (0, 1)
+    )
+    return {"least_rise": _least(rises), "least_fall": _least(falls)}
 
 
 def _table(title: str, rows: dict[str, Row], paper: str) -> Table:
@@ -291,24 +286,24 @@ def _trends(rows: dict[str, Row]) -> Figure:
 def _reached(rows: dict[str, Row]) -> Figure:
     panels = []
     for row in rows.values():
-        updates = row.curves[0][0]
-        pairs = [(a, p) for _, a, p in row.curves]
+        updates = row.courses[0].updates
         agreed = [
-            Estimate.share(line[k] for lines, _ in pairs for line in lines)
-            for k in range(len(updates))
+            Estimate.share(
+                value
+                for k, course in enumerate(row.courses)
+                for turn, value in enumerate(course.agreements[at])
+                if turn != k
+            )
+            for at in updates
         ]
-        right = [
-            Estimate.share(line[k] for _, lines in pairs for line in lines)
-            for k in range(len(updates))
-        ]
+        right = [Estimate.share(c.performances[at] for c in row.courses) for at in updates]
         marks = [_line("A(α, α̂)", updates, agreed, 0), _line("performance", updates, right, 1)]
         for number, column in enumerate((COLUMNS[0], COLUMNS[3])):
             level = row.cell(column).mean
             ends = float(updates[0]), float(updates[-1])
             marks.append(Line(column, ends, (level, level), colour=2 + number, dashed=True))
-        panels.append(
-            Panel(row.data.title, "update", "agreement, performance", tuple(marks), (0, 1.05))
-        )
+        label = "agreement, performance"
+        panels.append(Panel(row.data.title, "update", label, tuple(marks), (0, 1.05)))
     return Figure(
         "snell-agreement",
         "Agreement of attention with that of another run while this one learns, and its"

@@ -1,24 +1,25 @@
-"""All scores that Tables 2 to 10 of snell2021 compare, of the models of one data set."""
+"""All agreements that Tables 2 to 10 of snell2021 give, of the models of one data set.
+
+Scores of one checkpoint are taken, compared and let go: only those of the reported checkpoints are
+kept, because sentences may be long and checkpoints many.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 
 from regard.instruments import looked
-from regard.instruments.agreement import Agreement, agreement, contextualised
+from regard.instruments.agreement import agreement, contextualised
 from regard.instruments.saliency import gradient
 from regard.instruments.scores import Scores
-from regard.models import Seq2Seq
 from regard.papers.snell2021.datasets import COLUMNS, XI
 from regard.runs import Run
 from regard.tasks import Batch, CorpusTask
-from regard.training.evaluation import evaluating
-
-SALIENT = 300  # sentences that saliency is taken on where targets have many words
 
 
 @dataclass(frozen=True)
@@ -31,97 +32,144 @@ class Models:
     frozen: Run | None = None
 
 
-def sentences(task: CorpusTask, part: str, n: int | None) -> list[Batch]:
+@dataclass(frozen=True)
+class Cell:
+    """A(u, v), its shuffled baseline, and Kendall's τ."""
+
+    value: float
+    shuffled: float
+    tau: float
+
+    @classmethod
+    def of(cls, u: Scores, v: Scores) -> Cell:
+        """What is measured of two scores."""
+        found = agreement(u, v)
+        return cls(float(found), found.shuffled, found.kendall)
+
+    @classmethod
+    def best(cls, cells: Sequence[Cell]) -> Cell:
+        """Of several checkpoints the highest agreement, and the highest τ, each by itself."""
+        top = max(cells, key=lambda cell: cell.value)
+        taus = [cell.tau for cell in cells if np.isfinite(cell.tau)]
+        return cls(top.value, top.shuffled, max(taus, default=float("nan")))
+
+
+def sentences(task: CorpusTask, part: str, n: int) -> list[Batch]:
     """Sentences of a part, the training part included, by a fixed draw, in pieces."""
     rows = task.rows[part]
-    if n is not None and n < len(rows):
+    if n < len(rows):
         chosen = np.random.default_rng([n, len(rows)]).choice(len(rows), n, replace=False)
         rows = rows[torch.from_numpy(np.sort(chosen))]
     return list(rows.pieces(looked.PIECE))
 
 
-def performance(model: Seq2Seq, batches: Sequence[Batch]) -> float:
-    """The share of target words that are right when the teacher's are fed (for labels: all)."""
-    right = count = 0
-    with evaluating(model) as device:
-        for batch in batches:
-            batch = batch.to(device)
-            said = looked.passed(model, batch)[1].logits.argmax(dim=2)
-            right += int(((said == batch.target) & batch.target_mask).sum())
-            count += int(batch.target_lengths.sum())
-    return right / max(count, 1)
-
-
 class Compared:
-    """Every agreement of one data set over some sentences, and what it takes to compute them."""
+    """Every agreement of one data set over some sentences, with each attending run as run A."""
 
     def __init__(self, models: Models, batches: Sequence[Batch]):
         self.models, self.batches = models, batches
         self.alphas = [self._at(run, "reported", looked.attention) for run in models.attending]
-        self.betas = [self._at(run, "reported", looked.lexical) for run in models.attending]
-        self.deltas = [self._at(run, "reported", gradient) for run in models.attending]
-        self.uniform = {
-            at: self._at(models.uniform, at, looked.lexical) for at in models.uniform.checkpoints()
-        }
-        self.proxy = self._at(models.proxy, "reported", looked.proxy)
-        self.courses = [self._course(run) for run in models.attending]
+        self.turns = range(len(self.alphas))
 
     def _at(self, run: Run, checkpoint: str | int, look: looked.Look) -> Scores:
         return looked.looked(run.model(checkpoint), self.batches, look)
 
-    def _course(self, run: Run) -> dict[int, tuple[Scores, float]]:
-        """α̂ and the performance at every checkpoint."""
+    @cached_property
+    def _uniform(self) -> dict[int, dict[str, list[Cell]]]:
+        """By checkpoint of the uniform run: what agrees with its probe, turn by turn."""
+        deltas = [self._at(run, "reported", gradient) for run in self.models.attending]
+        proxy = self._at(self.models.proxy, "reported", looked.proxy)
         found = {}
-        for at in run.checkpoints():
-            model = run.model(at)
-            weights = looked.looked(model, self.batches, looked.attention)
-            found[at] = weights, performance(model, self.batches)
+        for at in self.models.uniform.checkpoints():
+            beta = self._at(self.models.uniform, at, looked.lexical)
+            found[at] = {
+                COLUMNS[0]: [Cell.of(alpha, beta) for alpha in self.alphas],
+                # As in the paper's program the position is the proxy's.
+                COLUMNS[1]: [Cell.of(proxy, beta)],
+                COLUMNS[2]: [Cell.of(delta, beta) for delta in deltas],
+                "even": [_half(alpha, beta, 0) for alpha in self.alphas],
+                "odd": [_half(alpha, beta, 1) for alpha in self.alphas],
+            }
         return found
 
-    def columns(self, number: int) -> dict[str, Agreement]:
-        """The cells of Table 2 with one of the attending runs as run A."""
-        others = [beta for k, beta in enumerate(self.betas) if k != number]
-        found = [agreement(self.alphas[number], beta) for beta in others]
-        middle = sorted(found)[len(found) // 2]  # one of them, so that τ and Â belong to it
-        return {
-            COLUMNS[0]: self._best(lambda beta: agreement(self.alphas[number], beta)),
-            # As in the paper's program the position is the proxy's.
-            COLUMNS[1]: self._best(lambda beta: agreement(self.proxy, beta)),
-            COLUMNS[2]: self._best(lambda beta: agreement(self.deltas[number], beta)),
-            COLUMNS[3]: middle,
+    @cached_property
+    def cells(self) -> dict[str, list[Cell]]:
+        """Table 2: a cell per turn; where no run has a turn (bag of words), one.
+
+        The columns of the uniform run take the highest over its checkpoints. β comes from
+        another run than α: the mean over all others.
+        """
+        found = {
+            column: [
+                Cell.best([at[column][turn] for at in self._uniform.values()])
+                for turn in range(len(next(iter(self._uniform.values()))[column]))
+            ]
+            for column in COLUMNS[:3]
         }
+        return {**found, COLUMNS[3]: self._with_others()}
 
-    def _best(self, of: Callable[[Scores], Agreement]) -> Agreement:
-        """The highest over the checkpoints of the uniform run."""
-        return max(of(beta) for beta in self.uniform.values())
+    def _with_others(self) -> list[Cell]:
+        betas = [self._at(run, "reported", looked.lexical) for run in self.models.attending]
+        found = []
+        for turn in self.turns:
+            others = [Cell.of(self.alphas[turn], b) for k, b in enumerate(betas) if k != turn]
+            parts = ([getattr(c, name) for c in others] for name in ("value", "shuffled", "tau"))
+            found.append(Cell(*(float(np.mean(part)) for part in parts)))
+        return found
 
-    def trend(self, number: int) -> dict[int, float]:
+    def trend(self, turn: int) -> dict[int, float]:
         """A(α, β^uf(τ)) over training."""
-        return {at: float(agreement(self.alphas[number], b)) for at, b in self.uniform.items()}
+        return {at: found[COLUMNS[0]][turn].value for at, found in self._uniform.items()}
 
-    def frozen(self, number: int) -> float:
-        """A(α, α^fr) at the checkpoint where it is highest (A.6)."""
+    def ends(self, turn: int) -> tuple[float, float]:
+        """How much lower A(α, β^uf) is at the start and at the end than at its peak.
+
+        The peak is found with one half of the sentences and measured with the other: the highest
+        of many noisy numbers is always higher than the first and the last of them.
+        """
+        even, odd = (
+            {at: found[half][turn].value for at, found in self._uniform.items()}
+            for half in ("even", "odd")
+        )
+        peak = max(even, key=lambda at: even[at])
+        return odd[peak] - odd[min(odd)], odd[peak] - odd[max(odd)]
+
+    def frozen(self) -> list[float]:
+        """A(α, α^fr) at the checkpoint where it is highest (A.6), turn by turn."""
         run = self.models.frozen
         assert run is not None
-        found = (self._at(run, at, looked.attention) for at in run.checkpoints())
-        return max(float(agreement(self.alphas[number], weights)) for weights in found)
+        found = []
+        for at in run.checkpoints():
+            weights = self._at(run, at, looked.attention)
+            found.append([float(agreement(alpha, weights)) for alpha in self.alphas])
+        return [max(turn) for turn in zip(*found, strict=True)]
 
-    def reached(self, number: int) -> tuple[list[int], list[list[float]], list[list[float]]]:
-        """A(α, α̂(τ)) and performance of the comparison runs at the checkpoints they share."""
-        others = [course for k, course in enumerate(self.courses) if k != number]
-        shared = sorted(set.intersection(*(set(course) for course in others)))
-        alpha = self.alphas[number]
-        agreements = [[float(agreement(alpha, c[at][0])) for at in shared] for c in others]
-        performances = [[course[at][1] for at in shared] for course in others]
-        return shared, agreements, performances
+    @cached_property
+    def courses(self) -> list[looked.Course]:
+        """Of every attending run: A(α, α̂(τ)) with each α, and its performance."""
+        return [looked.course(run, self.alphas, self.batches) for run in self.models.attending]
 
-    def xi(self, number: int, columns: dict[str, Agreement]) -> dict[str, tuple[float, bool]]:
-        """ξ(α, β^uf), ξ(α, β) and ξ*, and whether the agreement was reached at all (eq. 11)."""
-        _, agreements, performances = self.reached(number)
-        wanted = {XI[0]: columns[COLUMNS[0]], XI[1]: columns[COLUMNS[3]]}
-        found = {
-            name: contextualised(float(value), agreements, performances)
-            for name, value in wanted.items()
-        }
+    def xi(self, turn: int) -> dict[str, tuple[float, bool]]:
+        """ξ(α, β^uf), ξ(α, β) and ξ*, and whether the agreement was reached at all (eq. 11).
+
+        ξ* is the mean over comparison runs of their best; where an agreement is never reached,
+        it stands for ξ, and the paper writes a star.
+        """
+        others = [course for k, course in enumerate(self.courses) if k != turn]
+        shared = sorted(set.intersection(*(set(course.updates) for course in others)))
+        agreements = [[course.agreements[at][turn] for at in shared] for course in others]
+        performances = [[course.performances[at] for at in shared] for course in others]
         best = float(np.mean([max(course) for course in performances]))
+        found = {}
+        for name, column in ((XI[0], COLUMNS[0]), (XI[1], COLUMNS[3])):
+            value = self.cells[column][turn].value
+            performance, reached = contextualised(value, agreements, performances)
+            found[name] = (performance, True) if reached else (best, False)
         return {**found, XI[2]: (best, True)}
+
+
+def _half(u: Scores, v: Scores, parity: int) -> Cell:
+    """The same over every other sentence; τ is not taken."""
+    ours, theirs = (Scores(x.values[parity::2], x.mask[parity::2]) for x in (u, v))
+    found = agreement(ours, theirs)
+    return Cell(float(found), float("nan"), float("nan"))
