@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,20 +159,21 @@ def numbered(
     names = Numbers([NULL] if null else []), Numbers()
     found: list[tuple[Sentences, Sentences]] = []
     for piece in pieces(pairs):
-        both = [(s, t) for s, t in zip(*sides(piece), strict=True) if len(s) and len(t)]
-        sources = [[NULL, *s] for s, _ in both] if null else [s for s, _ in both]
-        found.append(
-            (Sentences.of(sources, names[0]), Sentences.of([t for _, t in both], names[1]))
-        )
-    if not any(len(ours.lengths) for ours, _ in found):
+        sources, targets = sides(piece)
+        given = [[NULL, *s] if len(s) else s for s in sources] if null else sources
+        found.append((Sentences.of(given, names[0]), Sentences.of(targets, names[1])))
+    ours, theirs = (_joined([pair[side] for pair in found]) for side in (0, 1))
+    both = (ours.lengths > 0) & (theirs.lengths > 0)
+    if not both.any():
         raise RegardError(
             "There is no pair with words on both sides, so there is nothing to learn."
         )
-    ours, theirs = (
-        Sentences(
-            np.concatenate([pair[side].words for pair in found]),
-            np.concatenate([pair[side].lengths for pair in found]),
-        )
-        for side in (0, 1)
+    return ours.kept(both), theirs.kept(both), (names[0].words, names[1].words)
+
+
+def _joined(parts: Sequence[Sentences]) -> Sentences:
+    words, lengths = [part.words for part in parts], [part.lengths for part in parts]
+    none = np.empty(0, np.int64)
+    return Sentences(
+        np.concatenate([none.astype(np.int32), *words]), np.concatenate([none, *lengths])
     )
-    return ours, theirs, (names[0].words, names[1].words)

@@ -12,8 +12,9 @@ CHUNK = 1_000_000  # numbers compared at a time
 def kendall(u: Array, v: Array, mask: Array) -> Array:
     """τ-b of each row of `u` with that of `v`, over the positions in `mask`.
 
-    (row, source) -> (row,). It is NaN where a row is all ties. All pairs of positions are compared, so a row of L positions takes
-    L²/2 steps; rows of like length go together, so that padding costs little.
+    (row, source) -> (row,), NaN where a row is all ties. All pairs of positions are compared, so a
+    row of L positions takes L²/2 steps; rows of like length go together, so that padding is
+    cheap.
     """
     found = np.full(len(u), np.nan)
     lengths = mask.sum(axis=1)

@@ -1,14 +1,15 @@
 """Who meets whom in a corpus: what expectation maximisation goes through again and again.
 
 A group is a different target word of a sentence pair, a cell a source word and a target word that
-meet somewhere, and a meeting a source position with a group. In pieces of bounded size, meetings
-are a sparse matrix (cell, group) of ones, and both steps of IBM Model 1 are products with it.
+meet somewhere, and a meeting a source position with a group. Meetings are sparse matrices
+(cell, group) of ones, one for each range of source words, so that no cell is in two of them; both
+steps of IBM Model 1 are products with them. A meeting takes four bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -17,104 +18,122 @@ from regard.errors import RegardError
 from regard.instruments.pairs import Sentences
 from regard.recordings.storage import Array
 
-MEETINGS = 1 << 20  # in a piece: what is sorted at a time
-BITS = 63  # of a number that holds a source word, a target word and a group
+MEETINGS = 1 << 20  # in a piece, about: what is sorted at a time
+BITS = 63  # of the number that a meeting is while it is sorted
 
 
 @dataclass(frozen=True)
-class Piece:
-    """The meetings of some sentence pairs. Cells are in order."""
+class Groups:
+    """The different target words of each sentence pair, in order of pair and word."""
 
-    meets: csr_array  # (cell of this piece, group), ones
-    cells: Array  # (cell of this piece,), codes first, then places among all cells
-    times: Array  # (group,), how often the target word is in its sentence
-    lengths: Array  # (group,), positions of the source sentence
+    sentence: Array  # (group,)
+    word: Array  # (group,)
+    times: Array  # (group,), how often the word is in the sentence
+    first: Array  # (sentence + 1,), where the groups of each sentence begin
+
+    @classmethod
+    def of(cls, theirs: Sentences, shift: int) -> Groups:
+        """Of target sentences whose word numbers have at most `shift` bits."""
+        codes, times = np.unique((theirs.sentence << shift) | theirs.words, return_counts=True)
+        sentence = codes >> shift
+        first = np.searchsorted(sentence, np.arange(len(theirs.lengths) + 1))
+        return cls(sentence, codes & ((1 << shift) - 1), times.astype(np.float64), first)
 
 
 @dataclass(frozen=True)
 class Meetings:
-    """All meetings, and the cells that they fill."""
+    """All meetings, and the cells that they fill, in order of source word and target word."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[csr_array, ...]  # (cells of the piece, group), ones
     rows: Array  # (cell,), the source word
     columns: Array  # (cell,), the target word
+    times: Array  # (group,), how often its word is in its sentence
+    lengths: Array  # (group,), positions of the source sentence
 
     @classmethod
     def of(cls, ours: Sentences, theirs: Sentences, words: tuple[int, int]) -> Meetings:
         """Of numbered source and target sentences, and how many words there are on each side."""
         shift = words[1].bit_length()
-        longest = int((ours.lengths * theirs.lengths).max())
-        ones = np.ones(min(MEETINGS + longest, int(ours.lengths @ theirs.lengths)))
-        found = [_piece(*part, words, ones) for part in _parts(ours, theirs)]
-        codes = np.sort(np.concatenate([piece.cells for piece in found]))
-        codes = codes[np.diff(codes, prepend=-1) > 0]  # np.unique is five times slower
-        placed = (replace(p, cells=np.searchsorted(codes, p.cells)) for p in found)
-        return cls(tuple(placed), codes >> shift, codes & ((1 << shift) - 1))
+        groups = Groups.of(theirs, shift)
+        bits = len(groups.word).bit_length()
+        _fits(words, bits)
+        tags = (groups.word << bits) | np.arange(len(groups.word))  # word and group as one number
+        found, cells, ones = [], [], np.ones(0)
+        sentence = ours.sentence
+        for places in _pieces(ours, sentence, groups, words[0]):
+            high = ours.words[places].astype(np.int64) << (shift + bits)
+            meetings = _meetings(high, groups, sentence[places], tags)
+            ones = ones if len(ones) >= len(meetings) else np.ones(len(meetings))
+            codes, piece = _sparse(meetings, bits, len(tags), ones)
+            found.append(piece)
+            cells.append(codes)
+        codes = np.concatenate(cells)
+        lengths = ours.lengths[groups.sentence].astype(np.float64)
+        split = codes >> shift, codes & ((1 << shift) - 1)
+        return cls(tuple(found), *split, groups.times, lengths)
 
     def step(self, translation: Array) -> tuple[Array, float]:
         """Expected counts of the cells, given Trans of each, and the log-likelihood of that Trans.
 
         (cell,) -> (cell,), Σ log (1/L) Σ_l Trans(y_t|x_l)
         """
-        counts, likelihood = np.zeros(len(translation)), 0.0
-        for piece in self.pieces:
-            part = translation[piece.cells]
-            sums = piece.meets.T @ part  # (group,): Σ_l Trans(y_t|x_l)
-            likelihood += float(piece.times @ np.log(sums / piece.lengths))
-            counts[piece.cells] += part * (piece.meets @ (piece.times / sums))
-        return counts, likelihood
+        sums = self._sums(translation)
+        due = self.times / sums
+        counts: Array = translation * np.concatenate([piece @ due for piece in self.pieces])
+        return counts, float(self.times @ np.log(sums / self.lengths))
 
     def likelihood(self, translation: Array) -> float:
         """The log-likelihood alone."""
-        return sum(
-            float(p.times @ np.log((p.meets.T @ translation[p.cells]) / p.lengths))
-            for p in self.pieces
-        )
+        return float(self.times @ np.log(self._sums(translation) / self.lengths))
+
+    def _sums(self, translation: Array) -> Array:
+        """Σ_l Trans(y_t|x_l) of each group. (cell,) -> (group,)"""
+        sums, start = np.zeros(len(self.times)), 0
+        for piece in self.pieces:
+            sums += piece.T @ translation[start : start + piece.shape[0]]
+            start += piece.shape[0]
+        return sums
 
 
-def _parts(ours: Sentences, theirs: Sentences) -> Iterator[tuple[Sentences, Sentences]]:
-    """Both sides in pieces of sentences, none with many more meetings than `MEETINGS`."""
-    ends = np.cumsum(ours.lengths * theirs.lengths)
-    stops = np.searchsorted(ends, np.arange(MEETINGS, ends[-1] + MEETINGS, MEETINGS)) + 1
-    stops = np.unique(np.minimum(stops, len(ends)))
-    for start, stop in zip((0, *stops[:-1]), stops, strict=True):
-        yield _cut(ours, start, stop), _cut(theirs, start, stop)
+def _pieces(ours: Sentences, sentence: Array, groups: Groups, words: int) -> Iterator[Array]:
+    """The source positions in order of their words, whole words at a time."""
+    order = np.argsort(ours.words, kind="stable")
+    widths = np.diff(groups.first)[sentence]
+    ends = np.cumsum(np.bincount(ours.words, widths, words))  # meetings up to each word
+    stops = np.cumsum(np.bincount(ours.words, minlength=words))  # positions up to each word
+    word = 0
+    while word < words:
+        before = ends[word - 1] if word else 0
+        after = max(word + 1, int(np.searchsorted(ends, before + MEETINGS, side="right")))
+        yield order[stops[word - 1] if word else 0 : stops[after - 1]]
+        word = after
 
 
-def _cut(side: Sentences, start: int, stop: int) -> Sentences:
-    first = side.starts[start]
-    lengths = side.lengths[start:stop]
-    return Sentences(side.words[first : first + lengths.sum()], lengths)
+def _meetings(words: Array, groups: Groups, sentence: Array, tags: Array) -> Array:
+    """Source word, target word and group of every meeting of some positions, as sorted numbers.
 
-
-def _piece(ours: Sentences, theirs: Sentences, words: tuple[int, int], ones: Array) -> Piece:
-    """Sort the meetings by cell: source word, target word, group, packed into one number.
-
-    All pieces share the `ones`, so that a meeting takes the four bytes of its group.
+    words, sentence (position,) -> (meeting,)
     """
-    shift = words[1].bit_length()
-    grouped, times = np.unique((theirs.sentence << shift) | theirs.words, return_counts=True)
-    sentence, word = grouped >> shift, grouped & ((1 << shift) - 1)
-    widths = ours.lengths[sentence]
-    bits = len(grouped).bit_length()
-    _fits(words, bits)
-    group = np.repeat(np.arange(len(grouped)), widths)
-    place = np.arange(len(group)) + np.repeat(
-        ours.starts[sentence] - (np.cumsum(widths) - widths), widths
-    )
-    packed = (ours.words[place].astype(np.int64) << (shift + bits)) | (
-        np.repeat((word << bits) | np.arange(len(grouped)), widths)
-    )
-    packed.sort()
-    codes, groups = packed >> bits, (packed & ((1 << bits) - 1)).astype(np.int32)
-    first = np.flatnonzero(np.diff(codes, prepend=-1))
-    indptr = np.append(first, len(codes))
-    shape = len(first), len(grouped)
-    meets = csr_array((ones[: len(codes)], groups, indptr.astype(np.int32)), shape=shape)
-    return Piece(meets, codes[first], times.astype(np.float64), widths.astype(np.float64))
+    first = groups.first[sentence]
+    widths = groups.first[sentence + 1] - first
+    group = np.arange(widths.sum()) + np.repeat(first - (np.cumsum(widths) - widths), widths)
+    found: Array = tags[group]
+    found |= np.repeat(words, widths)
+    found.sort()
+    return found
 
 
-def _fits(words: Sequence[int], bits: int) -> None:
+def _sparse(meetings: Array, bits: int, groups: int, ones: Array) -> tuple[Array, csr_array]:
+    """Sorted meetings as the codes of their cells and a matrix (cell, group)."""
+    codes = meetings >> bits
+    inner = np.flatnonzero(codes[1:] != codes[:-1]) + 1
+    indptr = np.concatenate([[0], inner, [len(codes)]]).astype(np.int32)
+    places = (meetings & ((1 << bits) - 1)).astype(np.int32)
+    matrix = csr_array((ones[: len(codes)], places, indptr), shape=(len(indptr) - 1, groups))
+    return codes[indptr[:-1]], matrix
+
+
+def _fits(words: tuple[int, int], bits: int) -> None:
     if sum(count.bit_length() for count in words) + bits > BITS:
         raise RegardError(
             f"{words[0]} source words and {words[1]} target words are too many to count together."

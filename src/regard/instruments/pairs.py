@@ -32,13 +32,12 @@ def training_pairs(source: Pairs, n: int | None = None) -> Iterator[Pair]:
     are strings, without `<PAD>`, `<SOS>` and the end token.
     """
     if isinstance(source, Run):
-        yield from _of_task(source.config.make_task(), n, source.config.seed)
-    elif isinstance(source, Task):
-        yield from _of_task(source, n, 0)
-    elif isinstance(source, (str, bytes)):
+        return _of_task(source.config.make_task(), n, source.config.seed)
+    if isinstance(source, Task):
+        return _of_task(source, n, 0)
+    if isinstance(source, (str, bytes)):
         raise RegardError("A text is no pair of sentences. Give (source words, target words).")
-    else:
-        yield from islice(source, n)
+    return islice(source, n)
 
 
 def _of_task(task: Task, n: int | None, seed: int) -> Iterator[Pair]:
@@ -107,6 +106,10 @@ class Sentences:
         stream = (numbers.get(word, -1) for word in chain.from_iterable(sentences))
         return cls(np.fromiter(stream, np.int32, int(lengths.sum())), lengths)
 
+    def kept(self, which: Array) -> Sentences:
+        """Only the sentences where `which` is True. (sentence,)"""
+        return Sentences(self.words[np.repeat(which, self.lengths)], self.lengths[which])
+
     @property
     def starts(self) -> Array:
         """Where each sentence begins. (sentence,)"""
@@ -122,18 +125,17 @@ class Sentences:
 
 def sides(piece: Sequence[Pair]) -> tuple[list[Sequence[Word]], list[Sequence[Word]]]:
     """Source sentences and target sentences; a text instead of its words is refused."""
-    sources, targets = [], []
-    for number, pair in enumerate(piece):
-        try:
-            source, target = pair
-        except (TypeError, ValueError):
-            raise RegardError(_no_pair(number, pair)) from None
-        if isinstance(source, str) or isinstance(target, str):
+    try:
+        sources, targets = [source for source, _ in piece], [target for _, target in piece]
+    except (TypeError, ValueError):
+        raise RegardError(_no_pair(piece)) from None
+    for side in (sources, targets):
+        if str in set(map(type, side)):
+            number = next(k for k, sentence in enumerate(side) if isinstance(sentence, str))
             raise RegardError(
-                f"Pair {number} holds a text where its words are needed. Split it: text.split()."
+                f"{side[number][:60]!r} is a text where its words are needed."
+                " Split it: text.split()."
             )
-        sources.append(source)
-        targets.append(target)
     return sources, targets
 
 
@@ -148,8 +150,9 @@ def crossed(ours: Sentences, theirs: Sentences, starts: Array) -> tuple[Array, A
     return np.arange(len(place)) + np.repeat(starts - first, widths), place
 
 
-def _no_pair(number: int, pair: object) -> str:
+def _no_pair(piece: Sequence[object]) -> str:
+    bad = next(p for p in piece if not isinstance(p, (tuple, list)) or len(p) != 2)
     return (
-        f"Pair {number} is {str(pair)[:60]!r}, and a pair is (source words, target words)."
+        f"{str(bad)[:60]!r} is no pair of sentences: (source words, target words)."
         " Give tuples of two lists of words."
     )
