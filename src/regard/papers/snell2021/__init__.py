@@ -4,4 +4,5 @@
 # isort: off
 from regard.papers.snell2021 import agreement as agreement
 from regard.papers.snell2021 import copying as copying
+from regard.papers.snell2021 import ibm as ibm
 from regard.papers.snell2021 import keyword as keyword

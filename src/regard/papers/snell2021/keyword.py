@@ -62,9 +62,7 @@ class KeywordExperiment(Experiment):
     """Knowledge that is local at first wanders to the end of the sentence."""
 
     title = "A keyword under uniform attention"
-    about = (
-        "Log-odds γ at the keyword, after it, on average, and at the end, over training."
-    )
+    about = "Log-odds γ at the keyword, after it, on average, and at the end, over training."
     claims = ("snell.keyword",)
 
     def plan(self, scale: Scale) -> Plan:
