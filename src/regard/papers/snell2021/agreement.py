@@ -18,7 +18,7 @@ from regard.papers.experiment import (
     seeds,
 )
 from regard.papers.snell2021.datasets import COLUMNS, SETS, WANTED, XI, DataSet, at_hand
-from regard.papers.snell2021.scored import Compared, Models, sentences
+from regard.papers.snell2021.scored import Compared, Models, Performance, performance, sentences
 from regard.runs import RunConfig, assemble
 from regard.statistics import Estimate
 from regard.tasks import CorpusTask
@@ -100,7 +100,14 @@ class WithSets(Experiment):
             found |= models_of(name, folder, scale)
         return found
 
-    def compared(self, name: str, runs: Runs, scale: Scale, part: str = "validation") -> Compared:
+    def compared(
+        self,
+        name: str,
+        runs: Runs,
+        scale: Scale,
+        part: str = "validation",
+        performs: Performance = performance,
+    ) -> Compared:
         """Every score of one data set's models on some sentences."""
         mine = {kind: runs.get(f"{name} {kind}") for kind in KINDS}
         attention, uniform, proxy = mine["attention"], mine["uniform"], mine["proxy"]
@@ -110,7 +117,7 @@ class WithSets(Experiment):
         small = SLICE if scale == "quick" else TRAINED
         most = MOST if part == "validation" and scale == "full" else small
         models = Models(attention, uniform[0], proxy[0], frozen)
-        return Compared(models, sentences(task, part, most))
+        return Compared(models, sentences(task, part, most), performs)
 
 
 @experiments.register("snell2021/agreement")

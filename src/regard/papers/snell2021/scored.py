@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -19,6 +20,8 @@ from regard.tasks import Batch, CorpusTask
 from regard.training.evaluation import evaluating
 
 SALIENT = 300  # sentences that saliency is taken on where targets have many words
+
+Performance = Callable[[Seq2Seq, Sequence[Batch]], float]  # p̂: how good a model is
 
 
 @dataclass(frozen=True)
@@ -53,18 +56,31 @@ def performance(model: Seq2Seq, batches: Sequence[Batch]) -> float:
 
 
 class Compared:
-    """Every agreement of one data set over some sentences, and what it takes to compute them."""
+    """Every agreement of one data set over some sentences, and what it takes to compute them.
 
-    def __init__(self, models: Models, batches: Sequence[Batch]):
-        self.models, self.batches = models, batches
+    `performs` is what ξ is given in: token accuracy, or another number that rises with training.
+    """
+
+    def __init__(
+        self, models: Models, batches: Sequence[Batch], performs: Performance = performance
+    ):
+        self.models, self.batches, self.performs = models, batches, performs
         self.alphas = [self._at(run, "reported", looked.attention) for run in models.attending]
         self.betas = [self._at(run, "reported", looked.lexical) for run in models.attending]
-        self.deltas = [self._at(run, "reported", gradient) for run in models.attending]
         self.uniform = {
             at: self._at(models.uniform, at, looked.lexical) for at in models.uniform.checkpoints()
         }
-        self.proxy = self._at(models.proxy, "reported", looked.proxy)
         self.courses = [self._course(run) for run in models.attending]
+
+    @cached_property
+    def deltas(self) -> list[Scores]:
+        """Δ of every attending run."""
+        return [self._at(run, "reported", gradient) for run in self.models.attending]
+
+    @cached_property
+    def proxy(self) -> Scores:
+        """β^px."""
+        return self._at(self.models.proxy, "reported", looked.proxy)
 
     def _at(self, run: Run, checkpoint: str | int, look: looked.Look) -> Scores:
         return looked.looked(run.model(checkpoint), self.batches, look)
@@ -75,21 +91,26 @@ class Compared:
         for at in run.checkpoints():
             model = run.model(at)
             weights = looked.looked(model, self.batches, looked.attention)
-            found[at] = weights, performance(model, self.batches)
+            found[at] = weights, self.performs(model, self.batches)
         return found
 
     def columns(self, number: int) -> dict[str, Agreement]:
         """The cells of Table 2 with one of the attending runs as run A."""
-        others = [beta for k, beta in enumerate(self.betas) if k != number]
-        found = [agreement(self.alphas[number], beta) for beta in others]
-        middle = sorted(found)[len(found) // 2]  # one of them, so that τ and Â belong to it
-        return {
-            COLUMNS[0]: self._best(lambda beta: agreement(self.alphas[number], beta)),
+        found = {
+            **self.attended(number),
             # As in the paper's program the position is the proxy's.
             COLUMNS[1]: self._best(lambda beta: agreement(self.proxy, beta)),
             COLUMNS[2]: self._best(lambda beta: agreement(self.deltas[number], beta)),
-            COLUMNS[3]: middle,
         }
+        return {column: found[column] for column in COLUMNS}
+
+    def attended(self, number: int) -> dict[str, Agreement]:
+        """A(α, β^uf) and A(α, β), the two that ξ is given for."""
+        others = [beta for k, beta in enumerate(self.betas) if k != number]
+        found = [agreement(self.alphas[number], beta) for beta in others]
+        middle = sorted(found)[len(found) // 2]  # one of them, so that τ and Â belong to it
+        best = self._best(lambda beta: agreement(self.alphas[number], beta))
+        return {COLUMNS[0]: best, COLUMNS[3]: middle}
 
     def _best(self, of: Callable[[Scores], Agreement]) -> Agreement:
         """The highest over the checkpoints of the uniform run."""
