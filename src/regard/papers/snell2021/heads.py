@@ -25,7 +25,9 @@ BAD = 0.6  # word accuracy at the end below which a head has not learned
 BACKBONE = 0  # the seed of every weight that is not a head's
 TRIALS = 3  # data seeds that a head has to be good, or bad, for
 RANDOM = 10_000  # head seeds from here on are no candidates
-QUICK = {"vocabulary": 20, "length": 20, "hidden": 64, "embedding": 64, "batch": 32, "updates": 150}
+# A small model that learns slowly: when it is stopped, some heads have learned and some have not.
+QUICK = {"vocabulary": 30, "length": 30, "hidden": 32, "embedding": 32, "batch": 16,
+         "learning_rate": 3e-3, "updates": 225, "evaluate_every": 25, "held_out": 32}  # fmt: skip
 NUMBERS = {"quick": (4, 2), "full": (40, 20)}  # candidates, and seeds of each condition
 CONDITIONS = ("all bad", "one good", "random")
 

@@ -19,6 +19,7 @@ from regard.statistics import Estimate
 REAL = "multi30k"
 LONGEST, COMMON = 20, 300  # words of a sentence, and kept words of each side, of the real corpus
 SIZES = (64, 256, 1024, 4096, 16384)
+MADE = (2000, 60)  # sentences and words of the made corpus
 # Two words of a language and what they mean, as in Fig. 1; then sentences with their polarity.
 TOY = (
     ("der Film ist neu", "the movie is new"),
@@ -84,7 +85,7 @@ class IBMExperiment(Experiment):
         full = scale == "full"
         seeds = range(5 if full else 2)
         sizes = (*SIZES, 65536) if full else SIZES
-        found = {"made corpus": identity(zipf(2000, 80 if full else 60), sizes, seeds)}
+        found = {"made corpus": identity(zipf(*MADE), sizes, seeds)}
         if real := self._real(scale):
             found["Multi30k"] = identity(real, sizes, seeds)
         n = 10_000 if full else 2000
