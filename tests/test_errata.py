@@ -69,3 +69,35 @@ def test_the_mean_cosine_of_centred_vectors_says_nothing_about_a_simplex() -> No
     off = ~torch.eye(4, dtype=torch.bool)
     assert float(cosines[off].mean()) == pytest.approx(-1 / 3)
     assert float(cosines[off].std()) > 0.4
+
+
+def test_heads_with_weights_in_the_denominator_do_not_add_up() -> None:
+    """snell2021, eq. 20: whichever α one starts from, e^a / Σ e^α is no distribution."""
+    logits = torch.tensor([0.3, -1.2, 2.0])
+    alpha = logits.softmax(0)
+    as_printed = logits.exp() / alpha.exp().sum()
+    assert not torch.isclose(as_printed.sum(), torch.tensor(1.0), atol=0.1)
+
+
+def test_first_movement_of_probabilities_has_a_factor() -> None:
+    """snell2021, eq. 15: the logits move by 2(C − mean C), the probabilities by 1/|O| of that."""
+    torch.manual_seed(0)
+    pairs = [([0, 1], [0, 2]), ([2], [1]), ([1, 2, 2], [2, 1])]
+    size, words = 40_000, 3
+    weight = (torch.randn(words, size, dtype=torch.float64) * size**-0.5).requires_grad_()
+    vectors = (torch.randn(words, size, dtype=torch.float64) * size**-0.5).requires_grad_()
+    count = torch.zeros(words, words, dtype=torch.float64)
+    loss = torch.zeros((), dtype=torch.float64)
+    for source, target in pairs:
+        said = (weight @ vectors[source].mean(0)).log_softmax(0)
+        for word in target:
+            loss = loss - said[word]
+            for given in source:
+                count[given, word] += 1 / len(source)
+    d_weight, d_vectors = torch.autograd.grad(loss, (weight, vectors))
+    logits = -(d_vectors @ weight.T + vectors @ d_weight.T).detach()  # (source, target)
+    limit = 2 * (count - count.mean(dim=1, keepdim=True))
+    torch.testing.assert_close(logits, limit, atol=0.1, rtol=0.05)
+    theta = (vectors @ weight.T).softmax(1).detach()
+    moved = theta * (logits - (theta * logits).sum(1, keepdim=True))
+    torch.testing.assert_close(moved, limit / words, atol=0.05, rtol=0.05)

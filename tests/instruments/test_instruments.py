@@ -20,6 +20,8 @@ from regard.recordings import Recording
 from regard.runs import Run
 
 Runs = list[Run]
+PAIRED = ("agreements",)  # they compare recordings with a first one, of the same phrases
+TAUGHT = ("aer",)  # they want to be told what is right, by the recording if nobody else does
 SMALL = {"hidden": 8, "updates": 0, "held_out": 10}
 
 
@@ -45,6 +47,8 @@ def settings(name: str) -> Mapping[str, inspect.Parameter]:
 def used(name: str, runs: Runs, recordings: list[Recording], count: int) -> Result[Any]:
     """An instrument on one source, given as it is, or on several."""
     more = {"n": 20} if "n" in settings(name) else {}
+    if name in PAIRED:
+        return instruments[name]([recordings[0], *recordings[:count]])
     sources: Any = runs[:count] if of_runs(name) else recordings[:count]
     return instruments[name](sources[0] if count == 1 else sources, **more)
 
@@ -105,7 +109,11 @@ def test_docstrings(name: str) -> None:
     assert public is function or name == "decompose"
 
 
-@pytest.mark.parametrize("name", [name for name in instruments if not of_runs(name)])
+def measuring_alone() -> list[str]:
+    return [name for name in instruments if not of_runs(name) and name not in PAIRED + TAUGHT]
+
+
+@pytest.mark.parametrize("name", measuring_alone())
 def test_seeds_need_not_have_the_same_phrases(name: str) -> None:
     """Other lengths, other words seen, a word that only one seed has."""
     one = brute.gated(brute.arrays(1, samples=60, source=6, target=5))
@@ -119,7 +127,7 @@ def test_seeds_need_not_have_the_same_phrases(name: str) -> None:
     assert once.n == 1, "a decomposition is a source, too"
 
 
-@pytest.mark.parametrize("name", [name for name in instruments if not of_runs(name)])
+@pytest.mark.parametrize("name", measuring_alone())
 def test_too_little_is_measured_or_refused(name: str) -> None:
     """One short phrase: a number where there is one, else a sentence that says what to do."""
     made = brute.gated(brute.arrays(0, samples=1, source=2, target=2))
@@ -137,9 +145,9 @@ def test_without_attention(name: str, tmp_path: Path) -> None:
     """States can be looked at without any attention; scores cannot."""
     run = regard.train("one-to-one", "ved", 0, tmp_path, **SMALL)
     kept = regard.record(run, n=40, gates=True)
-    if name in ("breakdown", "offset", "lean"):
+    if name in ("breakdown", "offset", "lean", *PAIRED, *TAUGHT):
         with pytest.raises(RegardError, match="no attention site"):
-            instruments[name](kept)
+            instruments[name]([kept, kept] if name in PAIRED else kept)
     else:
         assert instruments[name](kept).estimates()
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,10 +79,32 @@ def test_a_preset_has_settings_of_its_own_for_a_task() -> None:
 
 @pytest.mark.parametrize("preset", list(presets))
 @pytest.mark.parametrize("task", list(tasks))
-def test_every_preset_fits_every_task(preset: str, task: str) -> None:
-    config = assemble(task, preset, 0, {"held_out": 20, "updates": 0})
+def test_every_preset_fits_every_task(
+    preset: str, task: str, task_files: dict[str, dict[str, Any]]
+) -> None:
+    """Or says what does not fit: one table for both sides needs one vocabulary."""
+    settings = {"held_out": 20, "updates": 0, **task_files.get(task, {})}
+    config = assemble(task, preset, 0, settings)
     made = config.make_task()
+    sizes = len(made.source_vocabulary), len(made.target_vocabulary)
+    if getattr(config.model, "shared_embedding", False) and sizes[0] != sizes[1]:
+        with pytest.raises(RegardError, match="one vocabulary"):
+            config.make_model(made)
+        return
     assert config.make_model(made).parameter_count > 0
+
+
+def test_the_place_of_a_file_does_not_matter(tmp_path: Path) -> None:
+    names = set()
+    for folder in ("here", "there"):
+        path = tmp_path / folder / "a.tsv"
+        path.parent.mkdir()
+        path.write_text("good\tfine day\nbad\train\n", encoding="utf-8")
+        names.add(assemble("classification", "snell-classifier", 0, {"data": str(path)}).name)
+    assert len(names) == 1
+    other = tmp_path / "there" / "b.tsv"
+    other.write_text("good\tfine day\nbad\thail\n", encoding="utf-8")
+    assert assemble("classification", "snell-classifier", 0, {"data": str(other)}).name not in names
 
 
 def test_other_content_in_a_file_makes_another_run(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -10,24 +12,11 @@ from regard.tasks import EOS, PAD, SOS, Batch, CorpusTask, Task, tasks
 from regard.tasks.batch import mask
 
 
-@pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
-    """What tasks that need files of the user's are told; all others need nothing."""
-    folder = tmp_path_factory.mktemp("data")
-    path, both = folder / "labelled.tsv", folder / "both.tsv"
-    words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-    pairs = [(a, b) for a in words for b in words]
-    path.write_text("".join(f"{'even' if a < b else 'odd'}\t{a} {b} {a}\n" for a, b in pairs))
-    both.write_text("".join(f"{a} and {b}\t{a.upper()} {b.upper()}\n" for a, b in pairs))
-    return {"classification": {"data": str(path)}, "translation": {"source": str(both)}}
-
-
 @pytest.fixture(params=list(tasks))
-def task(request: pytest.FixtureRequest, settings: dict[str, dict[str, str]]) -> Task:
-    kind, small = tasks[request.param], {"held_out": 20}
-    if request.param == "translation":
-        small["pieces"] = 50
-    return kind(kind.Config.model_validate({**small, **settings.get(request.param, {})}))
+def task(request: pytest.FixtureRequest, task_files: dict[str, dict[str, Any]]) -> Task:
+    kind = tasks[request.param]
+    settings = {"held_out": 20, **task_files.get(request.param, {})}
+    return kind(kind.Config.model_validate(settings))
 
 
 def test_batches_are_well_formed(task: Task) -> None:
@@ -117,10 +106,12 @@ def test_alignments_point_at_words(task: Task) -> None:
 
 
 def test_what_determines_a_task_is_said(
-    task: Task, request: pytest.FixtureRequest, settings: dict[str, dict[str, str]]
+    task: Task, request: pytest.FixtureRequest, task_files: dict[str, dict[str, Any]]
 ) -> None:
     name = request.node.callspec.params["task"]
-    assert [*map(str, task.files(task.config))] == [*settings.get(name, {}).values()]
+    assert [*map(str, task.files(task.config))] == [
+        value for value in task_files.get(name, {}).values() if isinstance(value, str)
+    ]
 
 
 def pairs(batch: Batch) -> set[tuple[tuple[int, ...], tuple[int, ...]]]:

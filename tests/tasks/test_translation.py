@@ -99,6 +99,16 @@ def test_words_are_joined_and_made_small_where_asked(tmp_path: Path) -> None:
     assert set(task.references("test")) <= every
 
 
+def test_a_small_text_gives_as_many_pieces_as_it_has(tmp_path: Path) -> None:
+    path = written(tmp_path / "f", PAIRS)
+    with pytest.raises(RegardError, match="too small"):
+        translation(source=path, pieces=8000)
+    count = len(translation(source=path, pieces=None).source_vocabulary)
+    assert 20 < count < 8000
+    again = translation(source=path, pieces=None)  # from the cache
+    assert len(again.source_vocabulary) == count
+
+
 def test_the_same_text_gives_the_same_pieces_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

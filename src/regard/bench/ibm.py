@@ -65,7 +65,8 @@ def ibm_ratio(pairs: int = 100_000, iterations: int = 5, rounds: int = 3) -> dic
 
     Beyond 10,000 pairs the plain version is timed on the first 10,000 and its time multiplied: its
     loops take the same for every pair, so if anything this is kind to it, as dictionaries slow
-    down as they grow. `plain_pairs` says on how many it ran. Tables must be equal on that part.
+    down as they grow. `plain_pairs` says on how many it ran. Tables must be equal on
+    the first 1,000.
     """
     corpus = zipfian(pairs)
     part = corpus[: min(PART, pairs)]

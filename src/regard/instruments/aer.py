@@ -132,7 +132,8 @@ def _linked(scores: Scores, threshold: float | None) -> Array:
             " probabilities instead of their logarithms."
         )
     sums = values.sum(axis=2, keepdims=True)
-    return (values >= threshold * sums) & scores.mask & (sums > 0)
+    above: Array = (values >= threshold * sums) & scores.mask & (sums > 0)
+    return above
 
 
 def _measure(scores: Scores, gold: Sequence[Alignment] | None, threshold: float | None) -> Aligned:

@@ -191,7 +191,8 @@ def _grown(one: Links, two: Links, near: Free, last: Free) -> Links:
         added = False
         for i, j in sorted(grown.links):
             around = ((i + down, j + right) for down, right in NEIGHBOURS)
-            added |= any([grown.add(link, near) for link in around if link in union])
+            for link in around:
+                added |= link in union and grown.add(link, near)
     for direction in (one, two):
         for link in sorted(direction):
             grown.add(link, last)

@@ -96,7 +96,7 @@ class IBM1(Lexicon):
 
     def table(self) -> Table:
         """The likeliest translations of the words that have the surest."""
-        sure = np.maximum.reduceat(self.matrix.data, self.matrix.indptr[:-1])
+        sure = self.matrix.max(axis=1).toarray().ravel()
         order = np.argsort(-sure, kind="stable")[:SHOWN]
         rows = tuple(
             (

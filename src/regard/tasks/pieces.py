@@ -18,6 +18,7 @@ from regard.tasks.parallel_words import UNKNOWN
 from regard.tasks.vocabulary import EOS, PAD, SOS, SPECIAL, Vocabulary
 
 TOO_MANY = re.compile(r"Please set it to a value <= (\d+)")
+COUNTED = re.compile(r"it has (\d+) pieces")
 TOO_FEW = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
 
 
@@ -43,8 +44,13 @@ class Pieces:
         return texts
 
 
-def pieces_of(sentences: Sequence[str], size: int) -> Pieces:
+MOST = 8000  # pieces, unless told otherwise (snell2021)
+
+
+def pieces_of(sentences: Sequence[str], size: int | None = None) -> Pieces:
     """The model of `size` pieces, special ones counted, that these sentences give.
+
+    Without a size, 8,000 pieces, or as many as a small text has.
 
     The same sentences in the same order give the same model. It is kept in the folder
     `$REGARD_CACHE` (else in the user's cache), as training it takes seconds.
@@ -55,6 +61,17 @@ def pieces_of(sentences: Sequence[str], size: int) -> Pieces:
         digest.update(sentence.encode() + b"\n")
     name = digest.hexdigest()[:32]
     return _kept(name, size) or _made(name, sentences, size)
+
+
+def most(sentences: Sequence[str]) -> bytes:
+    """The model of `MOST` pieces, or of as many as the sentences have."""
+    try:
+        return train(sentences, MOST)
+    except RegardError as error:
+        found = COUNTED.search(str(error))
+        if found is None:
+            raise
+        return train(sentences, int(found[1]))
 
 
 def cache_folder() -> Path:
@@ -68,13 +85,13 @@ def _path(name: str) -> Path:
     return cache_folder() / "pieces" / f"{name}.model"
 
 
-def _kept(name: str, size: int) -> Pieces | None:
+def _kept(name: str, size: int | None) -> Pieces | None:
     """The model from disk; what cannot be read, or is something else, is made anew."""
     try:
         found = _loaded(_path(name).read_bytes())
     except (OSError, RuntimeError):
         return None
-    return found if len(found.vocabulary) == size else None
+    return found if size in (None, len(found.vocabulary)) else None
 
 
 @lru_cache(maxsize=4)
@@ -82,8 +99,9 @@ def _loaded(proto: bytes) -> Pieces:
     return Pieces(proto)
 
 
-def _made(name: str, sentences: Sequence[str], size: int) -> Pieces:
-    proto, path = train(sentences, size), _path(name)
+def _made(name: str, sentences: Sequence[str], size: int | None) -> Pieces:
+    proto = most(sentences) if size is None else train(sentences, size)
+    path = _path(name)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     with suppress(OSError):  # without a place to keep it, it is made again next time
         path.parent.mkdir(parents=True, exist_ok=True)

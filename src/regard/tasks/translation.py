@@ -48,7 +48,12 @@ class Translation(CorpusTask):
         test_source: str | None = Field(None, description="sentences to test on")
         test_target: str | None = Field(None, description="their translations")
         backwards: bool = Field(False, description="translate the target into the source")
-        pieces: int = Field(8000, ge=5, description="size of the vocabulary, special words counted")
+        pieces: int | None = Field(
+            None,
+            ge=5,
+            description="size of the vocabulary, special words counted; none: 8000, or as many as"
+            " a small text has",
+        )
         longest: int | None = Field(
             None, ge=1, description="pieces; longer sentences are not trained on; none: any number"
         )

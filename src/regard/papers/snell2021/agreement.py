@@ -52,13 +52,14 @@ def models_of(name: str, folder: Path, scale: Scale) -> Plan:
 
     plain = {k: v for k, v in own.items() if k in ("pieces", "longest")}
     updates = {"updates": 500} if quick else {"updates": _epochs(data, task, PROXY["epochs"])}
+    attending = {} if quick else dict(data.attending)
     plan = {
-        "attention": made(count),
+        "attention": made(count, **attending),
         "uniform": made(1, attention="uniform"),
         "proxy": seeds(1, data.kind, "snell-proxy", **{**task, **plain, **updates}),
     }
     if data.kind == "classification":
-        plan["frozen"] = made(1, freeze=FROZEN)
+        plan["frozen"] = made(1, freeze=FROZEN, **attending)
     return {f"{name} {kind}": configs for kind, configs in plan.items()}
 
 
