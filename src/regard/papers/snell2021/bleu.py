@@ -110,8 +110,8 @@ def _figure(found: dict[str, Course]) -> Figure:
 def _panels(name: str, course: Course) -> list[Panel]:
     updates = tuple(map(float, course.reached[0][0]))
     agreed, scored = (
-        [[run[k] for turn in course.reached for run in turn[which]] for k in range(len(updates))]
-        for which in (1, 2)
+        [[run[k] for runs in several for run in runs] for k in range(len(updates))]
+        for several in zip(*(turn[1:] for turn in course.reached), strict=True)
     )
     lines = [_line("A(α, α̂)", updates, [Estimate.share(values) for values in agreed], 0)]
     for number, column in enumerate((COLUMNS[0], COLUMNS[3])):

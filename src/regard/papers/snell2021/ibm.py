@@ -174,7 +174,7 @@ def _errors(found: dict[str, IdentityResult]) -> Figure:
 
 
 def _pictures(tables: dict[str, Cooccurrence]) -> Figure:
-    toys = {
+    toys: dict[str, list[Pair]] = {
         "Translation (Fig. 1)": [(a.split(), b.split()) for a, b in TOY],
         "Permutations (Fig. 4)": _permuted("ABCD"),
         "Polarity (Fig. 5)": [(a.split(), [b]) for a, b in POLARITY],
