@@ -6,9 +6,10 @@ from itertools import islice, permutations
 
 import numpy as np
 
-from regard.display import Figure, Panel, Table
+from regard.display import Figure, Heat, Panel, Table
 from regard.instruments.cooccurrence import Cooccurrence, cooccurrence
 from regard.instruments.identity import IdentityResult, identity
+from regard.instruments.instrument import numbers
 from regard.instruments.pairs import Pair, training_pairs
 from regard.papers.experiment import Experiment, Findings, Plan, Runs, Scale, experiments
 from regard.papers.snell2021.datasets import SETS, at_hand
@@ -181,7 +182,7 @@ def _pictures(tables: dict[str, Cooccurrence]) -> Figure:
         "Two sets (Fig. 8)": _permuted("ABCD") + _permuted("EFGH"),
     }
     small = [cooccurrence(pairs).heat(title, "C(i, o)") for title, pairs in toys.items()]
-    large = [found.heat(f"Copying {name}", "C(i, o)") for name, found in tables.items()]
+    large = [_in_order(f"Copying {name}", found) for name, found in tables.items()]
     return Figure(
         "snell-count-tables",
         "Count tables C of made sentences, and of the sentences that models copy. Where all words"
@@ -189,6 +190,15 @@ def _pictures(tables: dict[str, Cooccurrence]) -> Figure:
         " the diagonal stands out.",
         (*small, *large),
     )
+
+
+def _in_order(title: str, counts: Cooccurrence) -> Panel:
+    """C of all words that are copied, by their numbers."""
+    names = sorted(counts.sources, key=int)
+    table = counts.dense(names, names)
+    words, rows = tuple(map(str, names)), tuple(numbers(row) for row in np.round(table, 4))
+    marks = Heat(words, words, rows, "C(i, o)", 0.0, float(table.max()), numbers=False)
+    return Panel(title, "target word", "source word", (marks,))
 
 
 def _permuted(letters: str, n: int = 24) -> list[Pair]:
