@@ -27,6 +27,7 @@ from regard.training.losses import crossing
 PIECE = 64  # sentences that go through a model at once
 
 Look = Callable[[Seq2Seq, Batch], Tensor]  # -> (batch, target, source)
+Performance = Callable[[Seq2Seq, Sequence[Batch]], float]
 
 
 def batches_of(task: Task, n: int, split: str | None = None, seed: int = 0) -> list[Batch]:
@@ -140,21 +141,28 @@ class Course:
         return sorted(self.performances)
 
 
-def course(run: Run, alphas: Sequence[Scores], batches: Sequence[Batch]) -> Course:
+def course(
+    run: Run,
+    alphas: Sequence[Scores],
+    batches: Sequence[Batch],
+    performs: Performance | None = None,
+) -> Course:
     """A run's attention against given ones, and its performance, over its checkpoints.
 
     `alphas` are scores over the same sentences as `batches`; only one checkpoint's are in memory.
+    `performs` says how good a model is; if it is not given, `performance`.
     """
+    performs = performs or performance
     agreements, performances = {}, {}
     for at in run.checkpoints():
         model = run.model(at)
         weights = looked(model, batches, attention)
         agreements[at] = [float(agreement(alpha, weights)) for alpha in alphas]
-        performances[at] = performance(model, batches)
+        performances[at] = performs(model, batches)
     return Course(agreements, performances)
 
 
-def performance(model: Seq2Seq, batches: Iterable[Batch]) -> float:
+def performance(model: Seq2Seq, batches: Sequence[Batch]) -> float:
     """The share of target words that are right when the teacher's are fed (of labels: of all)."""
     right = count = 0
     with evaluating(model) as device:

@@ -21,7 +21,6 @@ Pairs = Iterable[Pair] | Task | Run
 
 DRAWN = 10_000  # examples of a task that draws them anew
 PIECE = 10_000  # sentence pairs read at a time
-SPECIAL = frozenset((PAD, SOS, EOS))
 
 
 def training_pairs(source: Pairs, n: int | None = None) -> Iterator[Pair]:
@@ -59,8 +58,9 @@ def _words(task: Task, batch: Batch) -> Iterator[Pair]:
 
 
 def _spelt(rows: Tensor, lengths: Tensor, vocabulary: Vocabulary) -> Iterator[list[Word]]:
+    special = {PAD, SOS, EOS} if vocabulary.ends else {PAD, SOS}  # else 2 is a word like any other
     for row, length in zip(rows.tolist(), lengths.tolist(), strict=True):
-        yield [vocabulary.words[word] for word in row[:length] if word not in SPECIAL]
+        yield [vocabulary.words[word] for word in row[:length] if word not in special]
 
 
 def pieces(pairs: Iterable[Pair], size: int = PIECE) -> Iterator[list[Pair]]:

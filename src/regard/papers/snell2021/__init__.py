@@ -3,5 +3,10 @@
 # In the order of the paper.
 # isort: off
 from regard.papers.snell2021 import agreement as agreement
+from regard.papers.snell2021 import bleu as bleu
 from regard.papers.snell2021 import copying as copying
+from regard.papers.snell2021 import ibm as ibm
+from regard.papers.snell2021 import heads as heads
 from regard.papers.snell2021 import keyword as keyword
+from regard.papers.snell2021 import optimal as optimal
+from regard.papers.snell2021 import aer as aer

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from regard.display import Figure, Line, Panel, Table
+from regard.instruments.looked import Course, Performance, performance
 from regard.papers.experiment import (
     Experiment,
     Findings,
@@ -107,7 +108,15 @@ class WithSets(Experiment):
             found |= models_of(name, folder, scale)
         return found
 
-    def compared(self, name: str, runs: Runs, scale: Scale, part: str = "validation") -> Compared:
+    def compared(
+        self,
+        name: str,
+        runs: Runs,
+        scale: Scale,
+        part: str = "validation",
+        performs: Performance = performance,
+        whole: bool = True,
+    ) -> Compared:
         """Every score of one data set's models on some sentences."""
         mine = {kind: runs.get(f"{name} {kind}") for kind in KINDS}
         attention, uniform, proxy = mine["attention"], mine["uniform"], mine["proxy"]
@@ -117,7 +126,7 @@ class WithSets(Experiment):
         small = SLICE if scale == "quick" else TRAINED
         most = MOST if part == "validation" and scale == "full" else small
         models = Models(attention, uniform[0], proxy[0], frozen)
-        return Compared(models, sentences(task, part, most))
+        return Compared(models, sentences(task, part, most), performs, whole)
 
 
 @experiments.register("snell2021/agreement")
@@ -271,7 +280,7 @@ def _trends(rows: dict[str, Row]) -> Figure:
         found = [Estimate.share(trend[at] for trend in row.trends) for at in updates]
         ends = float(updates[0]), float(updates[-1])
         chance = Line("shuffled", ends, (row.shuffled.mean,) * 2, colour=7, dashed=True)
-        marks = (_line("A(α, β^uf)", updates, found, 0), chance)
+        marks = (line("A(α, β^uf)", updates, found, 0), chance)
         label = "update under uniform attention"
         panels.append(Panel(row.data.title, label, "A(α, β^uf)", marks, (0, 1.05)))
     return Figure(
@@ -287,17 +296,9 @@ def _reached(rows: dict[str, Row]) -> Figure:
     panels = []
     for row in rows.values():
         updates = row.courses[0].updates
-        agreed = [
-            Estimate.share(
-                value
-                for k, course in enumerate(row.courses)
-                for turn, value in enumerate(course.agreements[at])
-                if turn != k
-            )
-            for at in updates
-        ]
+        agreed = others_agree(row.courses)
         right = [Estimate.share(c.performances[at] for c in row.courses) for at in updates]
-        marks = [_line("A(α, α̂)", updates, agreed, 0), _line("performance", updates, right, 1)]
+        marks = [line("A(α, α̂)", updates, agreed, 0), line("performance", updates, right, 1)]
         for number, column in enumerate((COLUMNS[0], COLUMNS[3])):
             level = row.cell(column).mean
             ends = float(updates[0]), float(updates[-1])
@@ -312,7 +313,21 @@ def _reached(rows: dict[str, Row]) -> Figure:
     )
 
 
-def _line(name: str, updates: list[int], found: list[Estimate], colour: int) -> Line:
+def others_agree(courses: Sequence[Course]) -> list[Estimate]:
+    """A(α, α̂(τ)) at each checkpoint, over all pairs of different runs."""
+    return [
+        Estimate.share(
+            value
+            for k, course in enumerate(courses)
+            for turn, value in enumerate(course.agreements[at])
+            if turn != k
+        )
+        for at in courses[0].updates
+    ]
+
+
+def line(name: str, updates: list[int], found: list[Estimate], colour: int) -> Line:
+    """Means with their intervals over updates."""
     return Line(
         name,
         tuple(map(float, updates)),

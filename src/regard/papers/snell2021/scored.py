@@ -66,8 +66,16 @@ def sentences(task: CorpusTask, part: str, n: int) -> list[Batch]:
 class Compared:
     """Every agreement of one data set over some sentences, with each attending run as run A."""
 
-    def __init__(self, models: Models, batches: Sequence[Batch]):
-        self.models, self.batches = models, batches
+    def __init__(
+        self,
+        models: Models,
+        batches: Sequence[Batch],
+        performs: looked.Performance = looked.performance,
+        whole: bool = True,
+    ):
+        """With `whole` false, saliency and the bag of words are left out."""
+        self.models, self.batches, self.performs = models, batches, performs
+        self.columns = COLUMNS[:3] if whole else COLUMNS[:1]
         self.alphas = [self._at(run, "reported", looked.attention) for run in models.attending]
         self.turns = range(len(self.alphas))
 
@@ -77,15 +85,17 @@ class Compared:
     @cached_property
     def _uniform(self) -> dict[int, dict[str, list[Cell]]]:
         """By checkpoint of the uniform run: what agrees with its probe, turn by turn."""
-        deltas = [self._at(run, "reported", gradient) for run in self.models.attending]
-        proxy = self._at(self.models.proxy, "reported", looked.proxy)
+        whole = len(self.columns) > 1
+        attending = self.models.attending if whole else []
+        deltas = [self._at(run, "reported", gradient) for run in attending]
+        # As in the paper's program the position is the proxy's.
+        proxies = [self._at(self.models.proxy, "reported", looked.proxy)] if whole else []
         found = {}
         for at in self.models.uniform.checkpoints():
             beta = self._at(self.models.uniform, at, looked.lexical)
             found[at] = {
                 COLUMNS[0]: [Cell.of(alpha, beta) for alpha in self.alphas],
-                # As in the paper's program the position is the proxy's.
-                COLUMNS[1]: [Cell.of(proxy, beta)],
+                COLUMNS[1]: [Cell.of(proxy, beta) for proxy in proxies],
                 COLUMNS[2]: [Cell.of(delta, beta) for delta in deltas],
                 "even": [_half(alpha, beta, 0) for alpha in self.alphas],
                 "odd": [_half(alpha, beta, 1) for alpha in self.alphas],
@@ -104,7 +114,7 @@ class Compared:
                 Cell.best([at[column][turn] for at in self._uniform.values()])
                 for turn in range(len(next(iter(self._uniform.values()))[column]))
             ]
-            for column in COLUMNS[:3]
+            for column in self.columns
         }
         return {**found, COLUMNS[3]: self._with_others()}
 
@@ -147,7 +157,10 @@ class Compared:
     @cached_property
     def courses(self) -> list[looked.Course]:
         """Of every attending run: A(α, α̂(τ)) with each α, and its performance."""
-        return [looked.course(run, self.alphas, self.batches) for run in self.models.attending]
+        return [
+            looked.course(run, self.alphas, self.batches, self.performs)
+            for run in self.models.attending
+        ]
 
     def xi(self, turn: int) -> dict[str, tuple[float, bool]]:
         """ξ(α, β^uf), ξ(α, β) and ξ*, and whether the agreement was reached at all (eq. 11).

@@ -1,0 +1,220 @@
+"""Do attention, the lexical probe and IBM model 1 of snell2021 find human word alignments?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from regard.display import Bars, Figure, Panel, Table
+from regard.instruments import looked
+from regard.instruments.aer import linked
+from regard.instruments.alignments import Alignment, match, symmetrised
+from regard.instruments.ibm1 import ibm1
+from regard.instruments.scores import Scores
+from regard.instruments.subwords import Pool, over_words
+from regard.papers.experiment import (
+    Experiment,
+    Findings,
+    Measures,
+    Plan,
+    Runs,
+    Scale,
+    experiments,
+    seeds,
+)
+from regard.papers.snell2021.aligned_text import (
+    FOLDER,
+    TEXTS,
+    Aligned,
+    Pair,
+    folder_of,
+    kept,
+    read_aligned,
+    texts,
+)
+from regard.recordings.storage import Array
+from regard.runs import Run
+from regard.statistics import Estimate
+from regard.tasks import EOS, SOS, Batch
+from regard.tasks.batch import collate
+from regard.tasks.translation import Translation
+
+LANGUAGES = {"enfr": "English-French", "roen": "Romanian-English"}
+MOST = {"quick": 4000, "full": 200_000}  # pairs of each text
+QUICK = {"hidden": 64, "embedding": 64, "updates": 500, "pieces": 3000, "longest": 25,
+         "held_out": 100, "evaluate_every": 250, "checkpoint_every": 250,
+         "milestones": ()}  # fmt: skip
+FULL = {"updates": 40_000, "longest": 60, "held_out": 1000}
+PROXY = {"quick": 1500, "full": 20_000}  # updates
+# Which look, and how scores of pieces become one of a word: a probability adds up over the pieces
+# of a source word, but of β each is one of its own.
+LOOKS: dict[str, tuple[str, looked.Look, Pool]] = {
+    "attention": ("translation", looked.attention, "sum"),
+    "lexical": ("translation", looked.lexical, "max"),
+    "proxy": ("proxy", looked.proxy, "max"),
+}
+SYMBOLS = {"attention": "α", "lexical": "β", "proxy": "β^px", "ibm1": "α^IBM",
+           "ibm1_both": "α^IBM, both directions", "giza": "GIZA++, both directions",
+           "fast_align": "fast_align, both directions"}  # fmt: skip
+
+
+def in_words(run: Run, look: looked.Look, pairs: Sequence[Pair], pool: Pool) -> Scores:
+    """Scores of a model that reads pieces, as scores of the words of given sentences.
+
+    -> (sample, target word, source word)
+    """
+    batch, sources, targets = spelt(cast(Translation, run.task()), pairs)
+    found = looked.looked(run.model(), list(batch.pieces(looked.PIECE)), look)
+    return over_words(found, sources, targets, pool)
+
+
+def spelt(task: Translation, pairs: Sequence[Pair]) -> tuple[Batch, Array, Array]:
+    """Sentences in pieces, and the number of the word that each piece belongs to, −1 for none.
+
+    Words are cut up one by one, so that none is lost or parted whatever signs it has. A piece
+    never reaches over two words, so the pieces are those of the whole sentence.
+    -> a batch, (sample, source), (sample, target)
+    """
+    cut = [[task.pieces.encode(list(side)) for side in pair] for pair in pairs]
+    batch = collate(
+        [[SOS, *chain(*source), EOS] for source, _ in cut],
+        [[*chain(*target), EOS] for _, target in cut],
+    )
+    sources = _numbers((source for source, _ in cut), batch.source.shape[1], first=1)
+    targets = _numbers((target for _, target in cut), batch.target.shape[1], first=0)
+    return batch, sources, targets
+
+
+def _numbers(sentences: Iterable[list[list[int]]], width: int, first: int) -> Array:
+    """(sample, position), where a sentence begins at position `first`."""
+    rows = []
+    for sentence in sentences:
+        row = np.full(width, -1, np.int64)
+        inside = np.repeat(np.arange(len(sentence)), [len(pieces) for pieces in sentence])
+        row[first : first + len(inside)] = inside
+        rows.append(row)
+    return np.stack(rows)
+
+
+def by_counts(pairs: Sequence[Pair], aligned: Sequence[Pair]) -> dict[str, list[Alignment]]:
+    """Links of IBM model 1: the best source word of each target word, and both ways joined."""
+    back = [(target, source) for source, target in pairs]
+    turned = [(target, source) for source, target in aligned]
+    one = linked(ibm1(pairs).alpha(aligned))
+    other = [links.turned for links in linked(ibm1(back).alpha(turned))]
+    return {"ibm1": one, "ibm1_both": symmetrised(one, other)}
+
+
+@experiments.register("snell2021/aer")
+class AERExperiment(Experiment):
+    """Soft alignments against those of people."""
+
+    title = "Word alignments by people"
+    about = (
+        "Alignment error rate of attention, of both lexical probes and of IBM model 1 on human"
+        " alignments of English and French, beside published output of GIZA++ and fast_align."
+    )
+    claims = ("snell.aer",)
+    wants = (FOLDER, *TEXTS)
+
+    @cached_property
+    def _folder(self) -> Path | None:
+        return folder_of(FOLDER, self.data)
+
+    def lacks(self, scale: Scale) -> str | None:
+        """The human alignments do not come with Regard."""
+        return None if self._folder else f"human word alignments: --data {FOLDER}=FOLDER"
+
+    def _aligned(self, languages: str) -> Aligned:
+        assert self._folder is not None
+        return read_aligned(self._folder, languages)
+
+    def _text(self, scale: Scale) -> tuple[list[Pair], list[str]]:
+        """What is learned from: text at hand and, as is usual, the aligned sentences themselves."""
+        found, names = texts(self.data, MOST[scale])
+        return [*found, *self._aligned("enfr").pairs], names
+
+    def plan(self, scale: Scale) -> Plan:
+        """A translation model and a bag of words, in pieces of words."""
+        full = scale == "full"
+        own = FULL if full else QUICK
+        source = {"source": str(kept(self._text(scale)[0])), "bad_lines": "skip"}
+        count = 3 if full else 1
+        plain = {k: v for k, v in own.items() if k in ("pieces", "longest", "held_out")}
+        bag = {**plain, "updates": PROXY[scale]}
+        return {
+            "translation": seeds(count, "translation", "snell-translation", **source, **own),
+            "proxy": seeds(count, "translation", "snell-proxy", **source, **bag),
+        }
+
+    def measure(self, runs: Runs, scale: Scale) -> Findings:
+        """AER of everything on English-French; of what needs no training text on the other."""
+        text, names = self._text(scale)
+        aligned = self._aligned("enfr")
+        found = {**self._models(runs, aligned), **_constant(by_counts(text, aligned.pairs)),
+                 **_constant(aligned.programs)}  # fmt: skip
+        measures: Measures = {
+            name: Estimate.share(match(links, aligned.gold).error for links in several)
+            for name, several in found.items()
+        }
+        other = self._aligned("roen")
+        few = {**by_counts(other.pairs, other.pairs), **other.programs}
+        return Findings(
+            {"snell.aer": measures},
+            (
+                _table(LANGUAGES["enfr"], found, aligned.gold),
+                _table(LANGUAGES["roen"], _constant(few), other.gold),
+            ),
+            (_figure(measures, aligned),),
+            (
+                f"Everything was trained on {len(text):,} pairs: of {' and '.join(names)}, and the"
+                f" {len(aligned.pairs)} aligned pairs themselves, without their links, as is usual"
+                " for IBM models. What GIZA++ and fast_align give was published; they had far more"
+                " text, and text of the same kind, so they are a mark and no rivals.",
+                "For Romanian and English no text is at hand: IBM model 1 has seen the"
+                f" {len(other.pairs)} aligned pairs alone.",
+            ),
+        )
+
+    def _models(self, runs: Runs, aligned: Aligned) -> dict[str, list[list[Alignment]]]:
+        """Links of every look, a list for every seed."""
+        return {
+            name: [linked(in_words(run, look, aligned.pairs, pool)) for run in runs[kind]]
+            for name, (kind, look, pool) in LOOKS.items()
+        }
+
+
+def _constant(found: dict[str, list[Alignment]]) -> dict[str, list[list[Alignment]]]:
+    """What has no seed, as if of one."""
+    return {name: [links] for name, links in found.items()}
+
+
+def _table(languages: str, found: dict[str, list[list[Alignment]]], gold: list[Alignment]) -> Table:
+    rows = []
+    for name, several in found.items():
+        matches = [match(links, gold) for links in several]
+        cells = (
+            Estimate.share(getattr(m, what) for m in matches)
+            for what in ("error", "precision", "recall")
+        )
+        rows.append((SYMBOLS[name], *cells))
+    title = f"Links against those of people, {languages}"
+    return Table(title, ("what", "AER", "precision", "recall"), tuple(rows))
+
+
+def _figure(measures: Measures, aligned: Aligned) -> Figure:
+    bars = Bars.of("", {SYMBOLS[name]: value for name, value in measures.items()})
+    words = int(np.sum([len(target) for _, target in aligned.pairs]))
+    return Figure(
+        "snell-aer",
+        f"Alignment error rate on {len(aligned.pairs)} English-French sentence pairs that people"
+        f" aligned ({words:,} target words): 0 is perfect. Each target word is linked to its best"
+        " source word, except where two directions are joined; whiskers are 95 % intervals over"
+        " seeds.",
+        (Panel("", "what", "alignment error rate", (bars,), (0, 1.05), wide=True),),
+    )

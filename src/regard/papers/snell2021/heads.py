@@ -1,0 +1,206 @@
+"""snell2021, section 5.2: many heads learn because one of them begins well (Fig. 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+import numpy as np
+
+from regard.display import Figure, Table
+from regard.papers.experiment import Experiment, Findings, Measures, Plan, Runs, Scale, experiments
+from regard.papers.snell2021.copying import (
+    SOLVED,
+    curves,
+    first_solved,
+    last_accuracy,
+    solved,
+    steps,
+)
+from regard.runs import Run, RunConfig, assemble
+from regard.statistics import Estimate
+
+HEADS = 8
+BAD = 0.6  # word accuracy at the end below which a head has not learned
+BACKBONE = 0  # the seed of every weight that is not a head's
+TRIALS = 3  # data seeds that a head has to be good, or bad, for
+RANDOM = 10_000  # head seeds from here on are no candidates
+# A small model that learns slowly: when it is stopped, some heads have learned and some have not.
+QUICK = {"vocabulary": 30, "length": 30, "hidden": 32, "embedding": 32, "batch": 16,
+         "learning_rate": 3e-3, "updates": 225, "evaluate_every": 25, "held_out": 32}  # fmt: skip
+NUMBERS = {"quick": (4, 2), "full": (40, 20)}  # candidates, and seeds of each condition
+CONDITIONS = ("all bad", "one good", "random")
+
+
+def heads(seed: int, head_seeds: Sequence[int], scale: Scale, **more: object) -> RunConfig:
+    """A model with these heads on the one backbone; the seed is that of the data."""
+    own = QUICK if scale == "quick" else {}
+    settings = {"heads": len(head_seeds), "head_seeds": tuple(head_seeds),
+                "initial_seed": BACKBONE, "stop_accuracy": 1.0}  # fmt: skip
+    return assemble("copying", "snell-heads", seed, {**own, **settings, **more})
+
+
+def is_good(runs: Sequence[Run]) -> bool:
+    """Whether a single head learns, whatever the data seed."""
+    return all(first_solved(run) is not None for run in runs)
+
+
+def is_bad(runs: Sequence[Run]) -> bool:
+    """Whether a single head has not learned at the end, whatever the data seed."""
+    return all(value < BAD for value in last_accuracy(runs).values)
+
+
+def sorted_out(runs: Runs) -> tuple[list[int], list[int]]:
+    """The seeds of the candidates that are good, and of those that are bad."""
+    tried = {number(name): group for name, group in runs.items() if name.startswith("head ")}
+    good = [head for head, group in tried.items() if is_good(group)]
+    return good, [head for head, group in tried.items() if is_bad(group)]
+
+
+def number(condition: str) -> int:
+    """The seed of the head that a condition tries."""
+    return int(condition.removeprefix("head "))
+
+
+def drawn(from_: Sequence[int], count: int, seed: int) -> list[int]:
+    """Some of the heads, none twice unless there are too few."""
+    rng = np.random.default_rng([seed, count])
+    return [int(head) for head in rng.choice(from_, count, replace=len(from_) < count)]
+
+
+@experiments.register("snell2021/heads")
+class HeadsExperiment(Experiment):
+    """Eight heads, begun well or badly."""
+
+    title = "Eight heads, begun well or badly"
+    about = (
+        "Single heads on one backbone are sorted into good and bad ones; then models with eight"
+        " heads: all bad, one good among them, or drawn at random (Fig. 6)."
+    )
+    claims = ("snell.heads",)
+
+    def plan(self, scale: Scale) -> Plan:
+        """The candidates: every head alone, with several seeds of the data."""
+        return {
+            f"head {head}": [heads(seed, (head,), scale) for seed in range(TRIALS)]
+            for head in range(NUMBERS[scale][0])
+        }
+
+    def then(self, runs: Runs, scale: Scale) -> Plan:
+        """Eight heads each, as far as there are heads for it; seeds of data not seen before."""
+        good, bad = sorted_out(runs)
+        count = NUMBERS[scale][1]
+        sets: dict[str, list[list[int]]] = {
+            "random": [list(range(start, start + HEADS)) for start in
+                       islice(range(RANDOM, RANDOM + count * HEADS, HEADS), count)]
+        }  # fmt: skip
+        if bad:
+            sets["all bad"] = [drawn(bad, HEADS, seed) for seed in range(count)]
+        if bad and good:
+            sets["one good"] = [
+                [*drawn(good, 1, seed), *drawn(bad, HEADS - 1, seed)] for seed in range(count)
+            ]
+        merges = {"": "mean"} if scale == "quick" else {"": "mean", ", summed": "sum"}
+        return {
+            f"{name}{ending}": [
+                heads(TRIALS + seed, chosen, scale, merge=merge)
+                for seed, chosen in enumerate(sets[name])
+            ]
+            for ending, merge in merges.items()
+            for name in CONDITIONS
+            if name in sets
+        }
+
+    def measure(self, runs: Runs, scale: Scale) -> Findings:
+        """Who learned. Without bad heads, or good ones, the claim cannot be judged."""
+        good, bad = sorted_out(runs)
+        tried = {name: group for name, group in runs.items() if name.startswith("head ")}
+        many = {name: group for name, group in runs.items() if name not in tried}
+        return Findings(
+            {"snell.heads": _measures(many)},
+            (_candidates(tried), _table(many)),
+            _figures(tried, many),
+            _said(len(tried), good, bad),
+        )
+
+
+def _measures(many: Mapping[str, Sequence[Run]]) -> Measures:
+    if not set(CONDITIONS) <= set(many):
+        return {}
+    found = {name: solved(many[name]) for name in CONDITIONS}
+    pairs = zip(
+        last_accuracy(many["one good"]).values, last_accuracy(many["all bad"]).values, strict=True
+    )
+    named = {
+        "bad_solved": found["all bad"],
+        "good_solved": found["one good"],
+        "random_solved": found["random"],
+        "good_over_bad": Estimate.of(a - b for a, b in pairs),
+    }
+    further = {
+        f"{name.split(',')[0].replace(' ', '_')}_summed_solved": solved(group)
+        for name, group in many.items()
+        if name.endswith(", summed")
+    }
+    return {**named, **further}
+
+
+def _said(tried: int, good: list[int], bad: list[int]) -> tuple[str, ...]:
+    found = [
+        f"Of {tried} heads that were tried alone, {len(good)} are good and {len(bad)} are bad;"
+        " the others are neither for every seed of the data."
+    ]
+    if not (good and bad):
+        kinds = " and ".join(k for k, there in (("good", good), ("bad", bad)) if not there)
+        found.append(
+            f"There is no {kinds} head among them, so the conditions that need one were not run"
+            " and the claim is not judged."
+        )
+    elif len(bad) < HEADS:
+        found.append(
+            f"With {len(bad)} bad heads, the same one begins several of the eight: fewer than"
+            " eight different heads are tried at once."
+        )
+    return tuple(found)
+
+
+def _candidates(tried: Mapping[str, Sequence[Run]]) -> Table:
+    rows = tuple(
+        (number(name), solved(group), last_accuracy(group),
+         "good" if is_good(group) else "bad" if is_bad(group) else "neither")
+        for name, group in tried.items()
+    )  # fmt: skip
+    columns = ("head", "learned", "word accuracy at the end", "it is")
+    return Table("Single heads", columns, rows)
+
+
+def _table(many: Mapping[str, Sequence[Run]]) -> Table:
+    rows = tuple(
+        (name, solved(group), steps(group), last_accuracy(group)) for name, group in many.items()
+    )
+    columns = ("eight heads", "learned", f"updates until {SOLVED}", "word accuracy at the end")
+    return Table("Who learns with eight heads", columns, rows)
+
+
+def _figures(
+    tried: Mapping[str, Sequence[Run]], many: Mapping[str, Sequence[Run]]
+) -> tuple[Figure, ...]:
+    kinds: dict[str, list[Run]] = {"good": [], "bad": [], "neither": []}
+    for group in tried.values():
+        kind = "good" if is_good(group) else "bad" if is_bad(group) else "neither"
+        kinds[kind] += group
+    until = max(run.config.training.updates for group in tried.values() for run in group)
+    panels = [curves("Single heads", {k: v for k, v in kinds.items() if v}, until)]
+    for title, ending in (("Eight heads", ""), ("Eight heads, contexts summed", ", summed")):
+        groups = {n: many[n + ending] for n in CONDITIONS if n + ending in many}
+        if groups:
+            panels.append(curves(title, groups, until))
+    return (
+        Figure(
+            "snell-heads",
+            "Word accuracy on held-out sentences while learning to copy permutations, a line per"
+            " run: heads alone, and eight at once. Runs that copy every held-out sentence stop and"
+            " are drawn on.",
+            tuple(panels),
+        ),
+    )

@@ -1,0 +1,207 @@
+"""snell2021, section 4: a bag of words first learns a table of counts (Figs. 1, 4, 5 and 8)."""
+
+from __future__ import annotations
+
+from itertools import islice, permutations
+
+import numpy as np
+
+from regard.display import Figure, Heat, Panel, Table
+from regard.instruments.cooccurrence import Cooccurrence, cooccurrence
+from regard.instruments.identity import IdentityResult, identity
+from regard.instruments.instrument import numbers
+from regard.instruments.pairs import Pair, training_pairs
+from regard.papers.experiment import Experiment, Findings, Plan, Runs, Scale, experiments
+from regard.papers.snell2021.datasets import SETS, at_hand
+from regard.recordings.storage import Array
+from regard.runs import assemble
+from regard.statistics import Estimate
+
+REAL = "multi30k"
+LONGEST, COMMON = 20, 300  # words of a sentence, and kept words of each side, of the real corpus
+SIZES = (64, 256, 1024, 4096, 16384)
+MADE = (2000, 60)  # sentences and words of the made corpus
+# Two words of a language and what they mean, as in Fig. 1; then sentences with their polarity.
+TOY = (
+    ("der Film ist neu", "the movie is new"),
+    ("das Buch ist neu", "the book is new"),
+    ("der Film war gut", "the movie was good"),
+    ("das Buch war alt", "the book was old"),
+)
+POLARITY = (
+    ("a good movie", "positive"),
+    ("a bad movie", "negative"),
+    ("good and new", "positive"),
+    ("bad and old", "negative"),
+)
+
+
+def zipf(sentences: int, vocabulary: int, length: int = 8, seed: int = 0) -> list[Pair]:
+    """A corpus of two languages, word for word, in which few words are frequent.
+
+    Words are drawn by Zipf's law, and a target sentence has the partners of its source words in
+    random order: a bag of words can see who belongs to whom, and nothing else is there to see.
+    """
+    rng = np.random.default_rng([seed, sentences, vocabulary])
+    chances = 1 / np.arange(1, vocabulary + 1)
+    drawn = rng.choice(vocabulary, size=(sentences, length), p=chances / chances.sum())
+    return [
+        ([f"s{word}" for word in row], [f"t{word}" for word in rng.permutation(row)])
+        for row in drawn
+    ]
+
+
+def copied(n: int, **settings: object) -> Cooccurrence:
+    """C of `n` sentences of the copying task."""
+    config = assemble("copying", "snell-copying", 0, settings)
+    return cooccurrence(config.make_task(), n=n)
+
+
+def peak(counts: Cooccurrence) -> float:
+    """How far a word with itself stands out of the others: mean over mean, less 1."""
+    names = [word for word in counts.sources if word in counts.columns]
+    table: Array = counts.dense(names, names)
+    own = np.eye(len(names), dtype=np.bool_)
+    return float(table[own].mean() / table[~own].mean() - 1)
+
+
+@experiments.register("snell2021/ibm")
+class IBMExperiment(Experiment):
+    """The first movement of the proxy and the count table of IBM model 1. Nothing is trained."""
+
+    title = "A bag of words begins as IBM model 1"
+    about = (
+        "How near the proxy's first movement is to 2(C − mean of C) as its embedding grows"
+        " (eqs. 13-16, taken of the logits), and which data make C flat."
+    )
+    claims = ("snell.ibm",)
+    wants = (SETS[REAL].folder,)
+
+    def plan(self, scale: Scale) -> Plan:
+        """No runs: the derivative is exact and C is counted."""
+        return {}
+
+    def measure(self, runs: Runs, scale: Scale) -> Findings:
+        """The approach on a made corpus (and a real one), and C of what models copy."""
+        full = scale == "full"
+        seeds = range(5 if full else 2)
+        sizes = (*SIZES, 65536) if full else SIZES
+        found = {"made corpus": identity(zipf(*MADE), sizes, seeds)}
+        if real := self._real(scale):
+            found["Multi30k"] = identity(real, sizes, seeds)
+        n = 10_000 if full else 2000
+        tables = {
+            "40 of 40": copied(n, vocabulary=40),
+            "mixture": copied(n, vocabulary=40, sets=2),
+            "40 of 60": copied(n, vocabulary=60),
+        }
+        made = found["made corpus"]
+        measures = {
+            "slope": _slope(made),
+            "correlation": made.at("θ̂ correlation", sizes[-1]),
+            "flat_permutation": Estimate.of([tables["40 of 40"].spread]),
+            "flat_mixture": Estimate.of([tables["mixture"].spread]),
+            "peak_control": Estimate.of([peak(tables["40 of 60"])]),
+            "probability_slope": _slope(made, "θ"),
+        }
+        if real:
+            measures["multi30k_slope"] = _slope(found["Multi30k"])
+            measures["multi30k_correlation"] = found["Multi30k"].at("θ̂ correlation", sizes[-1])
+        return Findings(
+            {"snell.ibm": measures},
+            (_approach(found), _flatness(tables)),
+            (_errors(found), _pictures(tables)),
+            self._said(bool(real)),
+        )
+
+    def _said(self, real: bool) -> tuple[str, ...]:
+        factor = (
+            "The movement is that of the logits. That of the probabilities has a factor 1/|O| more,"
+            " which eq. 15 leaves out; it falls towards its own limit just as fast."
+        )
+        short = (
+            f"Of Multi30k, sentences of at most {LONGEST} words; words that are not among the"
+            f" {COMMON} most frequent of their side count as one."
+        )
+        return (factor, short) if real else (factor,)
+
+    def _real(self, scale: Scale) -> list[Pair]:
+        """Sentences of Multi30k in words, of which only the common ones are kept."""
+        there = at_hand(self.data)
+        if REAL not in there:
+            return []
+        task = SETS[REAL].task(there[REAL])
+        paths = {key: task[key] for key in ("source", "target")}
+        config = assemble("parallel", "snell-proxy", 0, {**paths, "vocabulary": COMMON,
+                                                         "longest": LONGEST})  # fmt: skip
+        pairs = training_pairs(config.make_task(), 5000 if scale == "full" else 1000)
+        return [(source, target) for source, target in pairs if source and target]
+
+
+def _slope(found: IdentityResult, what: str = "θ̂") -> Estimate:
+    """Of log error over log d, seed by seed."""
+    return Estimate.of(_fit(seed.by_size, what) for seed in found.seeds)
+
+
+def _fit(by_size: dict[int, dict[str, float]], what: str) -> float:
+    errors = [row[f"{what} error"] for row in by_size.values()]
+    return float(np.polyfit(np.log(list(by_size)), np.log(errors), 1)[0])
+
+
+def _approach(found: dict[str, IdentityResult]) -> Table:
+    rows = tuple(
+        (name, d, *(result.at(f"θ̂ {what}", d) for what in ("error", "correlation")))
+        for name, result in found.items()
+        for d in result.first.by_size
+    )
+    title = "First movement of the proxy's logits and 2(C − mean of C)"
+    return Table(title, ("corpus", "d", "relative error", "correlation"), rows)
+
+
+def _flatness(tables: dict[str, Cooccurrence]) -> Table:
+    rows = tuple((name, found.spread, peak(found)) for name, found in tables.items())
+    columns = ("words", "spread of C along rows", "a word with itself over others, less 1")
+    return Table("What the count table says about copying", columns, rows)
+
+
+def _errors(found: dict[str, IdentityResult]) -> Figure:
+    drawn = {name: result.figure() for name, result in found.items()}
+    panels = tuple(
+        Panel(f"{panel.title}, {name}", panel.x, panel.y, panel.marks, panel.y_range,
+              panel.square, panel.x_scale, panel.y_scale)
+        for name, figure in drawn.items() for panel in figure.panels
+    )  # fmt: skip
+    return Figure("snell-ibm", next(iter(drawn.values())).caption, panels)
+
+
+def _pictures(tables: dict[str, Cooccurrence]) -> Figure:
+    toys: dict[str, list[Pair]] = {
+        "Translation (Fig. 1)": [(a.split(), b.split()) for a, b in TOY],
+        "Permutations (Fig. 4)": _permuted("ABCD"),
+        "Polarity (Fig. 5)": [(a.split(), [b]) for a, b in POLARITY],
+        "Two sets (Fig. 8)": _permuted("ABCD") + _permuted("EFGH"),
+    }
+    small = [cooccurrence(pairs).heat(title, "C(i, o)") for title, pairs in toys.items()]
+    large = [_in_order(f"Copying {name}", found) for name, found in tables.items()]
+    return Figure(
+        "snell-count-tables",
+        "Count tables C of made sentences, and of the sentences that models copy. Where all words"
+        " of a set occur in every sentence of it, C is flat inside the set; with 40 of 60 words"
+        " the diagonal stands out.",
+        (*small, *large),
+    )
+
+
+def _in_order(title: str, counts: Cooccurrence) -> Panel:
+    """C of all words that are copied, by their numbers."""
+    names = sorted(counts.sources, key=int)
+    table = counts.dense(names, names)
+    words, rows = tuple(map(str, names)), tuple(numbers(row) for row in np.round(table, 4))
+    marks = Heat(words, words, rows, "C(i, o)", 0.0, float(table.max()), numbers=False)
+    return Panel(title, "target word", "source word", (marks,))
+
+
+def _permuted(letters: str, n: int = 24) -> list[Pair]:
+    """Sentences that are permutations of a set of words, and copies of them."""
+    orders = islice(permutations(letters), n)
+    return [(list(order), [letter + "′" for letter in order]) for order in orders]
