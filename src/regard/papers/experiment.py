@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from regard.display import Figure, Table
@@ -43,6 +44,10 @@ class Experiment(ABC):
     def lacks(self, scale: Scale) -> str | None:
         """What has to be named before the experiment can be run, in words; mostly nothing."""
         return None
+
+    def reads(self, scale: Scale) -> list[Path]:
+        """Files that are read without a run: other content makes another result."""
+        return []
 
     @abstractmethod
     def plan(self, scale: Scale) -> Plan:

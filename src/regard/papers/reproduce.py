@@ -11,9 +11,10 @@ from typing import Any
 
 from regard.display import Figure, Table
 from regard.errors import RegardError, unknown
-from regard.papers.claims import ledger
-from regard.papers.experiment import Experiment, Plan, Scale, experiments
+from regard.papers.claims import Claim, ledger
+from regard.papers.experiment import Experiment, Measures, Plan, Scale, experiments
 from regard.runs import Monitor, Run, run_all, runs_folder
+from regard.runs.config import content_hash
 from regard.runs.files import read_json, write_json, write_whole
 from regard.runs.provenance import provenance
 from regard.statistics import Estimate
@@ -119,8 +120,8 @@ def reproduce(
     made = _made(names, data or {})
     names = _possible(names, made, scale, say, alone=names == [target])
     plans = {name: made[name].plan(scale) for name in names}
-    todo = [name for name in names if _kept(results, name, scale, plans[name]) is None]
-    hashes = {name: _hash(name, plans[name]) for name in names}
+    hashes = {name: _hash(made[name], plans[name], scale) for name in names}
+    todo = [name for name in names if _kept(results, name, scale, hashes[name]) is None]
     faults: list[str] = []
 
     def train(wanted: Iterable[Plan]) -> None:
@@ -203,7 +204,7 @@ def _measure(
     rests_on: str,
 ) -> None:
     findings = experiment.measure(conditions, scale)
-    rows = [claim.row(scale, findings.measures[claim.id] or None) for claim in experiment.rows()]
+    rows = [_ruled(claim, scale, findings.measures[claim.id]) for claim in experiment.rows()]
     result = Result(
         name,
         scale,
@@ -226,23 +227,30 @@ def _measure(
     write_json(_path(results, name, scale), result.to_json())
 
 
+def _ruled(claim: Claim, scale: Scale, measures: Measures) -> dict[str, Any]:
+    """The claim's row; where a measure that its rule needs could not be taken, `not run`."""
+    return claim.row(scale, measures) if claim.names <= set(measures) else claim.row(None, None)
+
+
 def _path(results: Path, name: str, scale: str) -> Path:
     paper, experiment = name.split("/")
     return results / paper / scale / f"{experiment}.json"
 
 
-def _hash(name: str, plan: Plan) -> str:
-    rules = [str(MEASURING), *(claim.rule for claim in experiments[name]().rows())]
+def _hash(experiment: Experiment, plan: Plan, scale: Scale) -> str:
+    """What a result rests on: the rules, the runs, and the files that are read besides."""
+    rules = [str(MEASURING), *(claim.rule for claim in experiment.rows())]
     runs = [config.name for group in plan.values() for config in group]
-    return sha256("\n".join([*rules, *runs]).encode()).hexdigest()[:12]
+    files = [content_hash(path) for path in experiment.reads(scale)]
+    return sha256("\n".join([*rules, *runs, *files]).encode()).hexdigest()[:12]
 
 
-def _kept(results: Path, name: str, scale: Scale, plan: Plan) -> Result | None:
+def _kept(results: Path, name: str, scale: Scale, rests_on: str) -> Result | None:
     try:
         result = load(results, name, scale)
     except RegardError:  # damaged or of another version: it is made again
         return None
-    if result is None or result.plan != _hash(name, plan):
+    if result is None or result.plan != rests_on:
         return None
     judged = all(row["verdict"] != "not run" for row in result.claims)
     return result if judged else None  # a measure that a rule needs was not taken: take it

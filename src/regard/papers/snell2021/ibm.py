@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice, permutations
+from pathlib import Path
 
 import numpy as np
 
@@ -77,6 +78,15 @@ class IBMExperiment(Experiment):
     claims = ("snell.ibm",)
     wants = (SETS[REAL].folder,)
 
+    def reads(self, scale: Scale) -> list[Path]:
+        """Multi30k, where it is at hand."""
+        return [Path(path) for path in self._paths().values()]
+
+    def _paths(self) -> dict[str, str]:
+        there = at_hand(self.data)
+        task = SETS[REAL].task(there[REAL]) if REAL in there else {}
+        return {key: task[key] for key in ("source", "target") if task}
+
     def plan(self, scale: Scale) -> Plan:
         """No runs: the derivative is exact and C is counted."""
         return {}
@@ -127,11 +137,9 @@ class IBMExperiment(Experiment):
 
     def _real(self, scale: Scale) -> list[Pair]:
         """Sentences of Multi30k in words, of which only the common ones are kept."""
-        there = at_hand(self.data)
-        if REAL not in there:
+        paths = self._paths()
+        if not paths:
             return []
-        task = SETS[REAL].task(there[REAL])
-        paths = {key: task[key] for key in ("source", "target")}
         config = assemble("parallel", "snell-proxy", 0, {**paths, "vocabulary": COMMON,
                                                          "longest": LONGEST})  # fmt: skip
         pairs = training_pairs(config.make_task(), 5000 if scale == "full" else 1000)

@@ -1,0 +1,149 @@
+"""snell2021/agreement: every cell against loops over checkpoints and turns, on tiny runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.instruments import looked
+from regard.instruments.agreement import agreement
+from regard.instruments.saliency import gradient
+from regard.papers.experiment import Runs, experiments
+from regard.papers.snell2021 import agreement as module
+from regard.papers.snell2021.agreement import Row, models_of
+from regard.papers.snell2021.datasets import COLUMNS, SETS, XI, DataSet
+from regard.papers.snell2021.scored import Compared, Models, sentences
+from regard.runs import Run, assemble, execute
+from regard.tasks import CorpusTask
+
+TINY = {"hidden": 5, "embedding": 4, "updates": 6, "batch": 8, "evaluate_every": 2,
+        "checkpoint_every": 2, "held_out": 30, "minimum": 1, "milestones": (0,)}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def models(
+    tmp_path_factory: pytest.TempPathFactory, task_files: dict[str, dict[str, Any]]
+) -> Models:
+    root = tmp_path_factory.mktemp("runs")
+
+    def run(seed: int, model: str = "snell-classifier", **more: Any) -> Run:
+        settings = {**TINY, **task_files["classification"], **more}
+        if model == "snell-proxy":
+            settings.pop("hidden")
+        return execute(assemble("classification", model, seed, settings), root)
+
+    return Models(
+        [run(seed) for seed in range(3)],
+        run(3, attention="uniform"),
+        run(0, "snell-proxy"),
+        run(4, freeze=("encoder", "output")),
+    )
+
+
+@pytest.fixture(scope="module")
+def compared(models: Models) -> Compared:
+    task = models.attending[0].task()
+    assert isinstance(task, CorpusTask)
+    return Compared(models, sentences(task, "validation", 30))
+
+
+def test_cells_are_those_of_a_loop(models: Models, compared: Compared) -> None:
+    batches, uniform = compared.batches, models.uniform
+    betas = [looked.looked(uniform.model(at), batches, looked.lexical)
+             for at in uniform.checkpoints()]  # fmt: skip
+    proxy = looked.looked(models.proxy.model(), batches, looked.proxy)
+    own = [looked.looked(run.model(), batches, looked.lexical) for run in models.attending]
+    for turn, run in enumerate(models.attending):
+        alpha = looked.looked(run.model(), batches, looked.attention)
+        delta = looked.looked(run.model(), batches, gradient)
+        cell = compared.cells[COLUMNS[0]][turn]
+        assert cell.value == max(float(agreement(alpha, beta)) for beta in betas)
+        assert cell.tau == max(agreement(alpha, beta).kendall for beta in betas)
+        assert compared.cells[COLUMNS[2]][turn].value == max(
+            float(agreement(delta, beta)) for beta in betas
+        )
+        others = [float(agreement(alpha, own[k])) for k in range(3) if k != turn]
+        assert compared.cells[COLUMNS[3]][turn].value == pytest.approx(np.mean(others))
+    (cell,) = compared.cells[COLUMNS[1]]
+    assert cell.value == max(float(agreement(proxy, beta)) for beta in betas)
+
+
+def test_xi_is_the_first_checkpoint_that_agrees_more(models: Models, compared: Compared) -> None:
+    for turn, run in enumerate(models.attending):
+        alpha = looked.looked(run.model(), compared.batches, looked.attention)
+        others = [other for k, other in enumerate(models.attending) if k != turn]
+        steps = run.checkpoints()
+        agreed = np.array([[float(agreement(alpha, looked.looked(
+            other.model(at), compared.batches, looked.attention))) for at in steps]
+            for other in others])  # fmt: skip
+        right = np.array([[looked.performance(other.model(at), compared.batches) for at in steps]
+                          for other in others])  # fmt: skip
+        best = right.max(axis=1).mean()
+        found = compared.xi(turn)
+        for name, column in ((XI[0], COLUMNS[0]), (XI[1], COLUMNS[3])):
+            over = np.flatnonzero(agreed.mean(0) > compared.cells[column][turn].value)
+            wanted = right.mean(0)[over[0]] if len(over) else best
+            assert found[name] == (pytest.approx(wanted), bool(len(over)))
+        assert found[XI[2]] == (pytest.approx(best), True)
+
+
+def test_trend_is_judged_on_other_sentences_than_its_peak_is_found(compared: Compared) -> None:
+    found = compared._uniform
+    for turn in compared.turns:
+        peak = max(found, key=lambda at: found[at]["even"][turn].value)
+        odd = {at: found[at]["odd"][turn].value for at in found}
+        rise, fall = compared.ends(turn)
+        assert rise == odd[peak] - odd[min(odd)] and fall == odd[peak] - odd[max(odd)]
+
+
+def test_measures_of_the_claims(
+    models: Models, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    data = DataSet("Tiny", "tiny", "classification", {}, {}, {COLUMNS[0]: 0.9}, {}, {})
+    monkeypatch.setitem(SETS, "tiny", data)
+    made = experiments["snell2021/agreement"]({})
+    monkeypatch.setattr(type(made), "sets", lambda self, scale: {"tiny": tmp_path})
+    assert models.frozen is not None
+    runs: Runs = {
+        "tiny attention": models.attending, "tiny uniform": [models.uniform],
+        "tiny proxy": [models.proxy], "tiny frozen": [models.frozen],
+    }  # fmt: skip
+    found = made.measure(runs, "full")
+    table, kendall = found.measures["snell.table2"], found.measures["snell.kendall"]
+    cells = [table[f"tiny_{name}"] for name in module.NAMES.values()]
+    assert [cell.n for cell in cells] == [3, 1, 3, 3]
+    assert table["farthest"].mean == pytest.approx(abs(cells[0].mean - 0.9))
+    assert "farthest" not in kendall  # the paper has no τ to compare with: the claim is not run
+    for claim in made.rows():
+        assert claim.names - set(found.measures[claim.id]) <= {"farthest"}
+    frozen = found.measures["snell.frozen"]
+    assert frozen["least_difference"].mean == pytest.approx(
+        cells[0].mean - frozen["tiny_frozen"].mean
+    )
+    for figure in found.figures:
+        assert "<svg" in figure.svg()
+    assert "Tiny" in str(found.tables[0].cells())
+
+
+def test_runs_that_are_compared_share_no_seed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, task_files: dict[str, dict[str, Any]]
+) -> None:
+    path = Path(task_files["classification"]["data"])
+    data = DataSet("Tiny", "tiny", "classification", {"data": path.name}, {"held_out": 20})
+    monkeypatch.setitem(SETS, "tiny", data)
+    for scale in ("quick", "full"):
+        plan = models_of("tiny", path.parent, scale)  # type: ignore[arg-type]
+        seeds = [
+            c.seed for kind in ("attention", "uniform", "frozen") for c in plan[f"tiny {kind}"]
+        ]
+        assert len(set(seeds)) == len(seeds)
+        assert len(plan["tiny attention"]) == (3 if scale == "quick" else 6)
+
+
+def test_rows_need_no_paper(compared: Compared, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SETS, "tiny", DataSet("Tiny", "tiny", "classification", {}))
+    row = Row("tiny", compared)
+    assert 0 <= row.shuffled.mean <= 1 and row.xi(XI[2]).n == 3
