@@ -87,7 +87,7 @@ class CopyingExperiment(Experiment):
     def plan(self, scale: Scale) -> Plan:
         """20 seeds at full scale; runs that only have to learn stop when they have."""
         full = scale == "full"
-        many, few = (20, 5) if full else (3, 2)
+        many, few = (20, 5) if full else (2, 2)
         return {
             "40 of 40": copying(many, vocabulary=40, stop_accuracy=1.0),
             "40 of 60": copying(many, vocabulary=60, stop_accuracy=1.0),

@@ -71,7 +71,7 @@ class KeywordExperiment(Experiment):
         settings = {"updates": 3000} if full else {"hidden": 128, "updates": 1500}
         return {
             "one direction": keyword(5 if full else 2, bidirectional=False, **settings),
-            "both directions": keyword(2 if full else 1, **settings),
+            "both directions": keyword(1, **settings),
         }
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
