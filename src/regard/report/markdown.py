@@ -50,12 +50,10 @@ def markdown(results: Sequence[Result], title: str) -> str:
 def all_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
     """The ledger's rows of the papers that have results; what was not run is said so."""
     found = {row["id"]: row for result in results for row in result.claims}
-    papers = {row["paper"] for row in found.values()}
-    return [
-        found.get(claim.id) or claim.row(None, None)
-        for claim in ledger().values()
-        if claim.paper in papers
-    ]
+    papers = {ledger()[claim].paper for claim in found if claim in ledger()}
+    every = [claim for claim in ledger().values() if claim.paper in papers]
+    known = [found.get(claim.id) or claim.row(None, None) for claim in every]
+    return known + [row for claim, row in found.items() if claim not in ledger()]
 
 
 def ledger_table(rows: Sequence[dict[str, Any]]) -> str:
