@@ -20,6 +20,7 @@ from regard.recordings import Recording
 from regard.runs import Run
 
 Runs = list[Run]
+BAGS = ("proxy_probe",)  # they want a bag of words
 PAIRED = ("agreements",)  # they compare recordings with a first one, of the same phrases
 TAUGHT = ("aer",)  # they want to be told what is right, by the recording if nobody else does
 SMALL = {"hidden": 8, "updates": 0, "held_out": 10}
@@ -49,6 +50,11 @@ def used(name: str, runs: Runs, recordings: list[Recording], count: int) -> Resu
     more = {"n": 20} if "n" in settings(name) else {}
     if name in PAIRED:
         return instruments[name]([recordings[0], *recordings[:count]])
+    if name in BAGS:
+        root = runs[0].folder.parent
+        small = {"embedding": 8, "updates": 0, "held_out": 10}
+        bags = [regard.train("one-to-one", "snell-proxy", k, root, **small) for k in range(count)]
+        return instruments[name](bags, **more)
     sources: Any = runs[:count] if of_runs(name) else recordings[:count]
     return instruments[name](sources[0] if count == 1 else sources, **more)
 

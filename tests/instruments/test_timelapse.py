@@ -64,6 +64,10 @@ def test_instruments_of_runs_are_asked_at_the_checkpoint(runs: list[Run]) -> Non
 
 @pytest.mark.parametrize("name", [name for name in instruments if takes_runs(instruments[name])])
 def test_every_instrument_of_runs_can_be_filmed(name: str, runs: list[Run]) -> None:
+    if name == "proxy_probe":
+        with pytest.raises(RegardError, match="no bag of words"):
+            regard.timelapse(runs[0], name, n=40, checkpoints=[4])
+        return
     found = regard.timelapse(runs[0], name, n=40, checkpoints=[4])
     assert found.updates == [4] and found.table().rows and found.figure().panels
     assert found.moments[0].figure.panels

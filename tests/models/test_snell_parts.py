@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from regard.errors import RegardError
 from regard.models import EncoderDecoder, Seq2Seq, models, preset_for
-from regard.models.reader import Reader
+from regard.models.reader import Reader, surely
 from regard.runs import assemble
 from regard.runs.files import packed
 
@@ -200,7 +201,16 @@ def test_reader_is_the_classifier_of_the_paper() -> None:
         beta = torch.sigmoid(sign * (h @ model.readout.weight[0] + model.readout.bias[0]))
         memory = model.encode(source, LENGTHS)
         found = model.lexical(memory, output.decoder_states, targets, memory.mask[:, None])
-        torch.testing.assert_close(found[row, 0, :length].exp(), beta)
+        torch.testing.assert_close(found[row, 0, :length].exp().float(), beta)
+
+
+def test_sure_positions_do_not_tie() -> None:
+    """σ(40) is 1 in single precision, and so is σ(50); their logarithms differ."""
+    gamma = torch.tensor([[[0.0, 0.0, -20.0, 20.0], [0.0, 0.0, -25.0, 25.0]]])
+    gamma[:, :, :2] = -1e4
+    found = surely(gamma, torch.tensor([3]))[0]
+    exact = [-math.log1p(math.exp(-40)), -math.log1p(math.exp(-50))]
+    assert found.tolist() == pytest.approx(exact, rel=1e-9) and found[0] < found[1] < 0
 
 
 def test_bag_of_words_does_not_mind_the_order() -> None:

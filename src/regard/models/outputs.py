@@ -137,7 +137,7 @@ class Seq2Seq(nn.Module, ABC):
         return {
             name.replace("_attention", "").replace(".at.", "."): module
             for name, module in self.named_modules()
-            if isinstance(module, Place)
+            if isinstance(module, Place) and ".at." in f".{name}"
         }
 
     @property

@@ -167,8 +167,23 @@ class Reader(Seq2Seq):
         assert layer.bias is not None
         shift = layer.bias if bias else layer.bias.where(layer.bias == NEVER, 0.0)
         logits = nn.functional.linear(memory.states, layer.weight, shift)  # (batch, source, vocab)
+        if self.config.outputs == "labels":
+            found = torch.stack([surely(logits, word) for word in targets.unbind(1)], dim=1)
+            return found.where(there, 0.0)
         said = logits.log_softmax(dim=2).gather(2, targets[:, None].expand(-1, logits.shape[1], -1))
         return said.transpose(1, 2).where(there, 0.0)
+
+
+def surely(logits: Tensor, words: Tensor) -> Tensor:
+    """log p of one word per row, exact however sure it is: −log(1 + Σ e^(others − its own)).
+
+    A plain log-softmax is 0 from p = 1 − 6e-8 on, so that positions that differ would tie.
+    logits (batch, source, vocab), words (batch,) -> (batch, source), float64
+    """
+    logits = logits.double()
+    own = words[:, None, None].expand(-1, logits.shape[1], 1)
+    others = logits.scatter(2, own, float("-inf")).logsumexp(dim=2)
+    return -nn.functional.softplus(others - logits.gather(2, own)[:, :, 0])
 
 
 models.register("reader")((ReaderConfig, Reader))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
+from regard.models.attention import Place
 from regard.models.inputs import Embedding
 from regard.tasks import SPECIAL, Vocabulary
 
@@ -50,7 +51,7 @@ class Renumbered(Embedding):
 
     def __init__(self, weight: Tensor, numbering: Numbering, learned: bool = True):
         nn.Module.__init__(self)
-        self.size, self.uniform_start = weight.shape[1], False
+        self.size, self.uniform_start, self.vectors = weight.shape[1], False, Place()
         self.weight = nn.Parameter(weight.clone(), requires_grad=learned)
         self.numbering = numbering
 
