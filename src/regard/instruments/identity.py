@@ -114,7 +114,11 @@ class Approach(Measured):
     @property
     def slope(self) -> float:
         """Of log error of θ̂ over log d: −1/2 where Gram matrices go to the identity."""
-        errors = [row["θ̂ error"] for row in self.by_size.values()]
+        return self.slope_of("θ̂")
+
+    def slope_of(self, what: str) -> float:
+        """The same of the logits `θ̂` or of the probabilities `θ`."""
+        errors = [row[f"{what} error"] for row in self.by_size.values()]
         return float(np.polyfit(np.log(list(self.by_size)), np.log(errors), 1)[0])
 
 

@@ -96,6 +96,10 @@ class Attention(nn.Module, ABC):
         self.memory = memory or hidden  # size of an encoder state
         self.size = size or hidden  # of a query and a key, per head
         self.at = Places()
+        self.make()
+
+    def make(self) -> None:
+        """The parameters, where there are any; all sizes are set by now."""
 
     @abstractmethod
     def queries(self, states: Tensor) -> Tensor:
@@ -196,16 +200,10 @@ class Dot(Attention):
 class Bilinear(Attention):
     """Luong et al. 2015, `general`: a_ts = (W h_t + b) · h_s; a W and b for each head."""
 
-    def __init__(
-        self,
-        hidden: int,
-        heads: int = 1,
-        size: int | None = None,
-        merge: Merge = "sum",
-        memory: int | None = None,
-    ):
-        super().__init__(hidden, heads, memory or hidden, merge, memory)
-        self.query = nn.Linear(hidden, heads * self.memory)
+    def make(self) -> None:
+        """W and b; a query has the size of an encoder state."""
+        self.size = self.memory
+        self.query = nn.Linear(self.hidden, self.heads * self.memory)
 
     @torch.no_grad()
     def draw(self, seeds: Sequence[int]) -> None:
@@ -235,18 +233,11 @@ class Scaled(Attention):
 
     sized = True
 
-    def __init__(
-        self,
-        hidden: int,
-        heads: int = 1,
-        size: int | None = None,
-        merge: Merge = "sum",
-        memory: int | None = None,
-    ):
-        super().__init__(hidden, heads, size, merge, memory)
-        self.query = nn.Linear(hidden, heads * self.size, bias=False)
-        self.key = nn.Linear(self.memory, heads * self.size, bias=False)
-        self.value = nn.Linear(self.memory, heads * self.memory, bias=False)
+    def make(self) -> None:
+        """Q, K and V."""
+        self.query = nn.Linear(self.hidden, self.heads * self.size, bias=False)
+        self.key = nn.Linear(self.memory, self.heads * self.size, bias=False)
+        self.value = nn.Linear(self.memory, self.heads * self.memory, bias=False)
 
     def queries(self, states: Tensor) -> Tensor:
         """Q h_t / √d, the scale with the query so that scores are plain products."""
@@ -269,18 +260,11 @@ class Additive(Attention):
 
     scorer = "additive"
 
-    def __init__(
-        self,
-        hidden: int,
-        heads: int = 1,
-        size: int | None = None,
-        merge: Merge = "sum",
-        memory: int | None = None,
-    ):
-        super().__init__(hidden, heads, size, merge, memory)
-        self.query = nn.Linear(hidden, heads * self.size)
-        self.key = nn.Linear(self.memory, heads * self.size, bias=False)
-        self.v = nn.Parameter(torch.randn(heads, self.size) * self.size**-0.5)
+    def make(self) -> None:
+        """W and b, U, and v."""
+        self.query = nn.Linear(self.hidden, self.heads * self.size)
+        self.key = nn.Linear(self.memory, self.heads * self.size, bias=False)
+        self.v = nn.Parameter(torch.randn(self.heads, self.size) * self.size**-0.5)
 
     @property
     def vector(self) -> Tensor:
@@ -307,16 +291,10 @@ class AdditiveReLU(Additive):
 
     scorer = "additive-relu"
 
-    def __init__(
-        self,
-        hidden: int,
-        heads: int = 1,
-        size: int | None = None,
-        merge: Merge = "sum",
-        memory: int | None = None,
-    ):
-        super().__init__(hidden, heads, size, merge, memory)
-        self.bias = nn.Parameter(torch.zeros(heads))
+    def make(self) -> None:
+        """W and b, U, v, and b'."""
+        super().make()
+        self.bias = nn.Parameter(torch.zeros(self.heads))
 
     def scores(self, queries: Tensor, keys: Tensor) -> Tensor:
         """v · max(0, query + key) + b'"""
@@ -335,19 +313,12 @@ class Unasked(Attention):
     sized = True
     scorer = "additive-relu"
 
-    def __init__(
-        self,
-        hidden: int,
-        heads: int = 1,
-        size: int | None = None,
-        merge: Merge = "sum",
-        memory: int | None = None,
-    ):
-        super().__init__(hidden, heads, size, merge, memory)
-        self.key = nn.Linear(self.memory, heads * self.size)
+    def make(self) -> None:
+        """Q and b, v, and b'."""
+        self.key = nn.Linear(self.memory, self.heads * self.size)
         bound = self.size**-0.5
-        self.v = nn.Parameter(torch.empty(heads, self.size).uniform_(-bound, bound))
-        self.bias = nn.Parameter(torch.empty(heads).uniform_(-bound, bound))
+        self.v = nn.Parameter(torch.empty(self.heads, self.size).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(self.heads).uniform_(-bound, bound))
 
     @property
     def vector(self) -> Tensor:

@@ -148,12 +148,7 @@ class IBMExperiment(Experiment):
 
 def _slope(found: IdentityResult, what: str = "θ̂") -> Estimate:
     """Of log error over log d, seed by seed."""
-    return Estimate.of(_fit(seed.by_size, what) for seed in found.seeds)
-
-
-def _fit(by_size: dict[int, dict[str, float]], what: str) -> float:
-    errors = [row[f"{what} error"] for row in by_size.values()]
-    return float(np.polyfit(np.log(list(by_size)), np.log(errors), 1)[0])
+    return Estimate.of(seed.slope_of(what) for seed in found.seeds)
 
 
 def _approach(found: dict[str, IdentityResult]) -> Table:

@@ -20,10 +20,10 @@ WRAPPER = "rnn.attention_wrapper."  # where the published file keeps the decoder
 class WideAdditive(Additive):
     """a_ts = v · tanh(Wq s_t + Wm m_s) without a bias; states and memory differ in size."""
 
-    def __init__(self, hidden: int, memory: int, size: int):
-        super().__init__(hidden, size=size)
-        self.query = nn.Linear(hidden, size, bias=False)
-        self.key = nn.Linear(memory, size, bias=False)
+    def make(self) -> None:
+        """Wq without a bias, Wm, and v."""
+        super().make()
+        self.query = nn.Linear(self.hidden, self.size, bias=False)
 
 
 class AttentiveSpeller(Published):
@@ -51,7 +51,7 @@ class AttentiveSpeller(Published):
         self.target_embedding = Renumbered(torch.eye(outputs), phonemes, learned=False)
         self.encoder = Encoder(RennGRU, inputs, hidden, layers=1, both=True)
         self.decoder = RennGRU(outputs + width, hidden)
-        self.attention = WideAdditive(hidden, 2 * hidden, size)
+        self.attention = WideAdditive(hidden, size=size, memory=2 * hidden)
         self.attention_vector = nn.Linear(3 * hidden, width, bias=False)
         self.output = nn.Linear(width, outputs)
         self._fill(weights)
