@@ -118,6 +118,7 @@ FAULTS: dict[str, tuple[tuple[str, ...], list[str]]] = {
     "block": (("aed", "weights", "block=encoder.0.W_hh.updat"), ["Did you mean 'encoder.0.W_hh.u"]),
     "no gates": (("aed file", "gates"), ["--gates"]),
     "share": (("aed", "connectivity", "top=3"), ["it is a share"]),
+    "samples": (("aed", "ablate", "n=4"), ["write -n instead of n="]),
     "convention": (("aed file", "gates", "convention=torch"), ["'torch' does not fit gates"]),
     "another": (("aed file", "paths", "--with", "nowhere"), ["nowhere"]),
     "not a folder": (("aed file", "paths", "--out", "text"), ["is a file. Give --out a folder"]),

@@ -23,8 +23,6 @@ def timelapse_command(
     values, faults = parse(words)
     options, wrong = options_of([name] if name in instruments else [], values)
     updates, unread = _updates(checkpoints)
-    if "n" in values:
-        faults.append("How many samples is an option: write -n instead of n=.")
     faults += wrong + unread
     if to is not None and to.exists() and not to.is_dir():
         faults.append(f"{to} is a file. Give --out a folder.")

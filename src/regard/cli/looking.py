@@ -187,6 +187,9 @@ def options_of(
     """The settings of each instrument, as its signature wants them, and what is wrong with them."""
     options: dict[str, dict[str, Any]] = {name: {} for name in names}
     faults = []
+    if "n" in values:
+        faults.append("How many samples is an option: write -n instead of n=.")
+        values = {key: value for key, value in values.items() if key != "n"}
     every: set[str] = set()
     for name in names:
         hints = get_type_hints(instruments[name])
