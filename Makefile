@@ -42,11 +42,9 @@ docs: setup
 	$(BIN)/mkdocs build --strict
 
 bench: setup
-	$(BIN)/regard bench training --json > benchmarks/training.json
-	$(BIN)/regard bench instruments --json > benchmarks/instruments.json
-	$(BIN)/regard bench lookup --json > benchmarks/lookup.json
-	$(BIN)/regard bench snell --json > benchmarks/snell.json
-	@cat benchmarks/training.json benchmarks/instruments.json benchmarks/lookup.json benchmarks/snell.json
+	set -e; for name in training instruments lookup snell; do \
+	  $(BIN)/python -m benchmarks $$name --json > benchmarks/$$name.json; cat benchmarks/$$name.json; \
+	done
 
 # Measured results into docs/ and the README, after `regard demo` and `regard reproduce`.
 publish: setup

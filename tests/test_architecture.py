@@ -13,18 +13,40 @@ SOURCE = Path(regard.__file__).parent
 
 # From left to right; a part may import what stands left of it.
 ORDER = [
-    "errors", "registry", "config", "statistics", "display", "tasks", "models", "training", "runs",
-    "recordings", "instruments", "papers", "report", "bench", "cli",
+    "errors", "lazy", "registry", "config", "statistics", "display", "tasks", "models", "training",
+    "runs", "recordings", "instruments", "papers", "report", "cli",
 ]  # fmt: skip
+
+
+# The front door: methods that call to the right, so that a user need not know the rooms.
+FRONT = {
+    "runs/run.py": {"record", "inspect", "timelapse"},
+    "recordings/recording.py": {"inspect"},
+}
 
 
 def files() -> list[Path]:
     return sorted(SOURCE.rglob("*.py"))
 
 
+def code(path: Path) -> ast.Module:
+    """A module without what only type checkers read, and without the methods of the front."""
+    open_doors = FRONT.get(path.relative_to(SOURCE).as_posix(), set())
+
+    class Reader(ast.NodeTransformer):
+        def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+            kept = node.orelse if ast.unparse(node.test) == "TYPE_CHECKING" else [node]
+            return kept
+
+        def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | None:
+            return None if node.name in open_doors else node
+
+    return Reader().visit(ast.parse(path.read_text()))
+
+
 def imports(path: Path) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(code(path)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("regard."):
             found.add(node.module.split(".")[1])
         if isinstance(node, ast.Import):
@@ -47,7 +69,10 @@ def test_every_part_has_its_place() -> None:
 
 
 def test_nothing_is_stored_as_code() -> None:
-    forbidden = {"pickle", "dill", "joblib", "shelve", "marshal"}
+    forbidden = {"pickle", "dill", "shelve", "marshal"}
+    readers = {
+        (package, verb) for package in ("torch", "joblib") for verb in ("load", "save", "dump")
+    }
     for path in files():
         for node in ast.walk(ast.parse(path.read_text())):
             names = []
@@ -55,9 +80,10 @@ def test_nothing_is_stored_as_code() -> None:
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
                 names = [node.module or ""]
+                assert not readers & {(node.module, alias.name) for alias in node.names}, path
             assert not forbidden & {name.split(".")[0] for name in names}, path
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                assert (node.value.id, node.attr) not in {("torch", "load"), ("torch", "save")}
+                assert (node.value.id, node.attr) not in readers
 
 
 def test_public_names_are_there() -> None:

@@ -9,8 +9,8 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from regard.models import models
-from regard.models.cells import cells
+from regard.models import MODELS
+from regard.models.layers.cells import CELLS
 
 
 def test_worked_softmax() -> None:
@@ -26,7 +26,7 @@ def test_information_table() -> None:
 
 
 def test_size_of_the_addition_model() -> None:
-    config, kind = models["encoder-decoder"]
+    config, kind = MODELS["encoder-decoder"]
     count = kind(config(cell="lstm", hidden=128, embedding=32), 15, 15).parameter_count
     by_hand = 2 * 15 * 32 + 2 * 4 * 128 * (32 + 128 + 2) + 128 * 15 + 15
     assert count == by_hand == 168_783
@@ -36,7 +36,7 @@ def test_an_open_update_gate_keeps_in_one_gru_and_writes_in_the_other() -> None:
     h, x = torch.ones(1, 1), torch.zeros(1, 3)
     x[:, 1] = 20.0  # the update gate's block: wide open
     for name, kept in (("gru-torch", 1.0), ("gru-cho", 0.0)):
-        cell = cells[name](1, 1)
+        cell = CELLS[name](1, 1)
         for parameter in cell.parameters():
             torch.nn.init.zeros_(parameter)
         with torch.no_grad():

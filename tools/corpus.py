@@ -1,4 +1,4 @@
-"""Makes src/regard/tasks/data/english-french.tsv, the corpus that the task `parallel` ships with.
+"""Makes the corpus that the task `parallel` ships with: tasks/text/data/english-french.tsv.
 
 A small grammar of our own: agreement, adjectives before and after the noun, negation with
 `ne ... pas`, object pronouns before the verb, elision. The same file comes out every time.
@@ -31,7 +31,9 @@ from corpus_words import (
     Verb,
 )
 
-FILE = Path(__file__).parents[1] / "src" / "regard" / "tasks" / "data" / "english-french.tsv"
+FILE = (
+    Path(__file__).parents[1] / "src" / "regard" / "tasks" / "text" / "data" / "english-french.tsv"
+)
 PAIRS = 4000
 SHORTEST, LONGEST = 3, 12  # words, without the mark at the end
 

@@ -3,139 +3,78 @@
 >>> import regard
 >>> run = regard.train("reversal", model="chapter36", seed=0)   # doctest: +SKIP
 >>> run.metrics["accuracy"]                                     # doctest: +SKIP
+
+Nothing is imported before it is used: `import regard` takes milliseconds.
 """
 
 from __future__ import annotations
 
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from regard.errors import RegardError
-from regard.instruments import (
-    Decomposition,
-    Scores,
-    ablate,
-    activations,
-    aer,
-    agreement,
-    agreements,
-    alignment_error_rate,
-    breakdown,
-    clusters,
-    connectivity,
-    contextualised,
-    cooccurrence,
-    decompose,
-    gates,
-    groups,
-    ibm1,
-    inputs,
-    instruments,
-    lean,
-    lexical_probe,
-    offset,
-    optimal_attention,
-    orthogonality,
-    paths,
-    polarity,
-    probe,
-    proxy_probe,
-    prune,
-    read_alignments,
-    readouts,
-    saliency,
-    simplex,
-    strength,
-    swap,
-    timelapse,
-    variance,
-    weights,
-)
-from regard.papers import claims, reproduce
-from regard.recordings import Recording, load_published, load_recording, record
-from regard.runs import Run, assemble, execute, list_runs
-from regard.statistics import Estimate
-from regard.training import evaluate, predict
+from regard.lazy import attach
 
-__version__ = version("regard")
-
-
-def train(
-    task: str,
-    model: str = "chapter36",
-    seed: int = 0,
-    out: str | Path | None = None,
-    **settings: Any,
-) -> Run:
-    """Train a model on a task, or take the run from disk if it is there.
-
-    `task` and `model` are names (`regard ls tasks`, `regard ls models`); `settings` are the same
-    keys as on the command line, e.g. `hidden=64`. Runs go to `out`, $REGARD_RUNS or ./runs.
-
-    >>> run = regard.train("addition", model="chapter36", seed=1, updates=500)  # doctest: +SKIP
-    """
-    config = assemble(task, model, seed, settings)
-    return execute(config, None if out is None else Path(out), preset=model)
-
-
-def load_run(folder: str | Path) -> Run:
-    """The run in a folder that `train` or `regard train` wrote."""
-    return Run.open(folder)
-
-
-__all__ = [
-    "Decomposition",
-    "Estimate",
-    "Recording",
-    "RegardError",
-    "Run",
-    "Scores",
-    "__version__",
-    "ablate",
-    "activations",
-    "aer",
-    "agreement",
-    "agreements",
-    "alignment_error_rate",
-    "breakdown",
-    "claims",
-    "clusters",
-    "connectivity",
-    "contextualised",
-    "cooccurrence",
-    "decompose",
-    "evaluate",
-    "gates",
-    "groups",
-    "ibm1",
-    "inputs",
-    "instruments",
-    "lean",
-    "lexical_probe",
-    "list_runs",
-    "load_published",
-    "load_recording",
-    "load_run",
-    "offset",
-    "optimal_attention",
-    "orthogonality",
-    "paths",
-    "polarity",
-    "predict",
-    "probe",
-    "proxy_probe",
-    "prune",
-    "read_alignments",
-    "readouts",
-    "record",
-    "reproduce",
-    "saliency",
-    "simplex",
-    "strength",
-    "swap",
-    "timelapse",
-    "train",
-    "variance",
-    "weights",
-]
+if TYPE_CHECKING:  # the front: train, record, look, check the papers
+    from regard.errors import RegardError as RegardError
+    from regard.instruments.registry import inspect as inspect
+    from regard.instruments.result import Result as Result
+    from regard.papers.framework.reproduce import reproduce as reproduce
+    from regard.papers.framework.result import claims as claims
+    from regard.recordings.record import record as record
+    from regard.recordings.recording import Recording as Recording
+    from regard.recordings.recording import load_recording as load_recording
+    from regard.runs.execution import train as train
+    from regard.runs.run import Run as Run
+    from regard.runs.run import list_runs as list_runs
+    from regard.runs.run import load_run as load_run
+    from regard.statistics import Estimate as Estimate
+    from regard.version import __version__ as __version__
+if TYPE_CHECKING:  # instruments as functions, by their names now and before, and what programs need
+    from regard.instruments.components import breakdown as breakdown
+    from regard.instruments.components import clusters as clusters
+    from regard.instruments.components import dictionary as dictionary
+    from regard.instruments.components import dictionary as readouts
+    from regard.instruments.components import offset as offset
+    from regard.instruments.components import orthogonality as orthogonality
+    from regard.instruments.components import pull as lean
+    from regard.instruments.components import pull as pull
+    from regard.instruments.components import simplex as simplex
+    from regard.instruments.components import sizes as sizes
+    from regard.instruments.components import trajectories as paths
+    from regard.instruments.components import trajectories as trajectories
+    from regard.instruments.components import variance as variance
+    from regard.instruments.components import word_clouds as inputs
+    from regard.instruments.components import word_clouds as word_clouds
+    from regard.instruments.interventions import ablate as ablate
+    from regard.instruments.interventions import prune as prune
+    from regard.instruments.interventions import swap as swap
+    from regard.instruments.scores import Scores as Scores
+    from regard.instruments.scores import agreement as agreement
+    from regard.instruments.scores import agreements as agreements
+    from regard.instruments.scores import contextualised as contextualised
+    from regard.instruments.scores import lexical_probe as lexical_probe
+    from regard.instruments.scores import optimal_attention as optimal_attention
+    from regard.instruments.scores import proxy_probe as proxy_probe
+    from regard.instruments.scores import saliency as saliency
+    from regard.instruments.timelapse import timelapse as timelapse
+    from regard.instruments.units import activations as activations
+    from regard.instruments.units import gates as gates
+    from regard.instruments.units import groups as groups
+    from regard.instruments.units import probe as probe
+    from regard.instruments.weights import connectivity as connectivity
+    from regard.instruments.weights import heatmaps as heatmaps
+    from regard.instruments.weights import heatmaps as weights
+    from regard.instruments.weights import polarity as polarity
+    from regard.instruments.weights import strength as strength
+    from regard.instruments.words import aer as aer
+    from regard.instruments.words import alignment_error_rate as alignment_error_rate
+    from regard.instruments.words import cooccurrence as cooccurrence
+    from regard.instruments.words import ibm1 as ibm1
+    from regard.instruments.words import links as links
+    from regard.instruments.words import read_alignments as read_alignments
+    from regard.models.published import load_published as load_published
+    from regard.recordings.decomposition import Decomposition as Decomposition
+    from regard.recordings.decomposition import decompose as decompose
+    from regard.training.evaluation import evaluate as evaluate
+    from regard.training.evaluation import predict as predict
+else:
+    __getattr__, __dir__, __all__ = attach(__name__)

@@ -46,9 +46,12 @@ def nearest(name: str, options: Iterable[str]) -> str | None:
     return matches[0] if matches else None
 
 
-def unknown(what: str, name: str, options: Iterable[str]) -> str:
-    """A fault for a name that does not exist: the nearest match, then everything there is."""
+def unknown(what: str, name: str, options: Iterable[str], older: Iterable[str] = ()) -> str:
+    """A fault for a name that does not exist: the nearest match, then everything there is.
+
+    `older` names are still understood, so they are matched, but not listed.
+    """
     choices = sorted(options)
-    guess = nearest(name, choices)
+    guess = nearest(name, [*choices, *older])
     hint = f" Did you mean '{guess}'?" if guess else ""
     return f"There is no {what} '{name}'.{hint} Known: {', '.join(choices) or 'none'}."

@@ -1,4 +1,7 @@
-"""Numbers over seeds: a mean, an interval, and how many there were."""
+"""Numbers over seeds: a mean, an interval, and how many there were.
+
+Every table imports this, `regard ls` too, so numpy and scipy wait until there is a number.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
-from scipy.special import stdtrit  # Student's quantile; scipy.stats takes seconds to import
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ class Estimate:
     @property
     def mean(self) -> float:
         """The mean over seeds."""
+        import numpy as np
+
         return float(np.mean(self.values)) if self.values else math.nan
 
     @property
@@ -47,6 +49,9 @@ class Estimate:
         """Low and high end of the 95 % interval, or None with fewer than two seeds."""
         if self.n < 2:
             return None
+        import numpy as np
+        from scipy.special import stdtrit  # Student's quantile
+
         error = float(np.std(self.values, ddof=1)) / math.sqrt(self.n)
         reach = float(stdtrit(self.n - 1, 0.975)) * error
         bottom, top = self.within or (-math.inf, math.inf)

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from regard.display import Bars, Figure, Heat, Line, Panel
-from regard.display.film import film_page, script_json, shared_axes
+from regard.display.film import film_page, shared_axes
+from regard.display.page import figure_page, script_json
 
 
 def figure(*panels: Panel, caption: str = "A caption.") -> Figure:
@@ -64,3 +65,13 @@ def test_a_page_has_everything_and_nothing_gets_out() -> None:
 def test_json_in_a_script_cannot_end_it() -> None:
     made = script_json({"a": "</script>&"})
     assert "<" not in made and "&" not in made and json.loads(made) == {"a": "</script>&"}
+
+
+def test_a_single_figure_is_a_page_of_its_own() -> None:
+    words = "</script><b>"
+    one = figure(Panel(words, "x", "y", (Heat((words,), ("b",), ((1.0,),)),)), caption=words)
+    page = figure_page(words, one)
+    assert "<title>&lt;/script&gt;&lt;b&gt;</title>" in page and f"{words}" not in page
+    drawn = json.loads(page.split("const figure = ")[1].split(";\nPlotly.newPlot")[0])
+    assert drawn == one.interactive()
+    assert 'src="http' not in page

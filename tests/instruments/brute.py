@@ -64,6 +64,19 @@ def gated(given: dict[str, Array], seed: int = 0, hidden: int = 6) -> dict[str, 
     return given | {n: rng.beta(0.4, 0.6, shape).astype(np.float32) for n, shape in shapes.items()}
 
 
+def scored(given: dict[str, Array], seed: int = 0) -> dict[str, Array]:
+    """The same with all that a recording can hold besides: gates, values, an alignment, scores."""
+    rng = np.random.default_rng(seed)
+    pairs = (*given["decoder.words"].shape, given["encoder.words"].shape[1])
+    found = {what: np.log(rng.uniform(0.01, 1, pairs)) for what in ("lexical", "proxy")}
+    found |= {"queries": given["decoder.states"], "saliency": rng.normal(size=pairs)}
+    found |= dict.fromkeys(("keys", "values"), given["encoder.states"])
+    lengths = given["encoder.mask"].sum(axis=1, keepdims=True)
+    places = rng.integers(0, lengths, given["decoder.words"].shape)
+    found["alignment"] = np.where(given["decoder.mask"], places, -1)
+    return gated(given, seed) | found
+
+
 def recording(
     given: dict[str, Array], words: tuple[int, int] = (5, 6), out: Path | None = None, **more: Any
 ) -> Recording:
@@ -90,9 +103,9 @@ def split(states: Array, words: Array, mask: Array, vocabulary: int) -> Split:
     mu, chi = np.zeros((time, features)), np.zeros((vocabulary, features))
     counts = np.zeros((vocabulary, time), dtype=int)
     for t in range(time):
-        there = [states[a, t] for a in range(samples) if mask[a, t]]
-        if there:
-            mu[t] = sum(there) / len(there)
+        present = [states[a, t] for a in range(samples) if mask[a, t]]
+        if present:
+            mu[t] = sum(present) / len(present)
     for word in range(vocabulary):
         total, seen = np.zeros(features), 0
         for a in range(samples):

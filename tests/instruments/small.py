@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from regard.models import EncoderDecoder, Seq2Seq, Transformer
-from regard.models.attention import attentions
+from regard.models.encoder_decoder_config import EncoderDecoderConfig
+from regard.models.layers.attention import ATTENTIONS
 from regard.models.transformer import TransformerConfig
-from regard.models.wiring import EncoderDecoderConfig
 from regard.recordings import Recording, record
 from regard.tasks import Batch, Vocabulary, collate
 
@@ -30,7 +30,7 @@ def phrases(samples: int = 9, seed: int = 0) -> Batch:
 def recurrent(attention: str, heads: int = 1, seed: int = 0, **more: Any) -> Seq2Seq:
     """A GRU with an attention."""
     torch.manual_seed(seed)
-    size = {"attention_size": 3} if attentions[attention].sized else {}
+    size = {"attention_size": 3} if ATTENTIONS[attention].sized else {}
     settings = {"cell": "gru", "hidden": 6, "embedding": 4, **size, **more}
     config = EncoderDecoderConfig(attention=attention, heads=heads, **settings)
     return EncoderDecoder(config, len(WORDS), len(WORDS)).eval()

@@ -2,84 +2,117 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import brute
 import numpy as np
 import pytest
+from changed import here
 
 import regard
-from regard import RegardError, instruments
+from regard import RegardError
 from regard.display import Figure, Heat
-from regard.instruments import Result
+from regard.instruments import INSTRUMENTS, Recordings, Result
+from regard.instruments.registry import OLD_NAMES
+from regard.instruments.words.links import LinkFiles
 from regard.recordings import Recording
 from regard.runs import Run
 
-Runs = list[Run]
-BAGS = ("proxy_probe",)  # they want a bag of words
-PAIRED = ("agreements",)  # they compare recordings with a first one, of the same phrases
-TAUGHT = ("aer",)  # they want to be told what is right, by the recording if nobody else does
-SMALL = {"hidden": 8, "updates": 0, "held_out": 10}
+Use = Callable[[str, int], Result[Any]]
+SMALL: dict[str, Any] = {"updates": 0, "held_out": 10}
+ALSO = ("gates", "values", "lexical", "saliency")
+
+
+def takes_recordings(name: str) -> bool:
+    return isinstance(INSTRUMENTS[name].takes, Recordings)
+
+
+def compares(name: str) -> bool:
+    """Whether sources are held against the first one."""
+    return getattr(INSTRUMENTS[name].takes, "compares", False)
+
+
+ALL = list(INSTRUMENTS)
+OF_RECORDINGS = [name for name in ALL if takes_recordings(name)]
+ALONE = [name for name in OF_RECORDINGS if not compares(name)]
+
+
+def train(model: str, count: int, out: Path, **more: Any) -> list[Run]:
+    return [regard.train("one-to-one", model, k, out, **SMALL, **more) for k in range(count)]
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    out = tmp_path_factory.mktemp("runs")
-    return [regard.train("one-to-one", "aed", seed, out, **SMALL) for seed in range(3)]
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    return train("aed", 3, tmp_path_factory.mktemp("runs"), hidden=8)
 
 
 @pytest.fixture(scope="module")
-def recordings(runs: Runs) -> list[Recording]:
-    return [regard.record(run, n=60, inputs="teacher", gates=True) for run in runs]
+def recordings(runs: list[Run]) -> list[Recording]:
+    return [run.record(n=60, inputs="teacher", also=ALSO) for run in runs]
 
 
-def of_runs(name: str) -> bool:
-    return next(iter(settings(name))) == "runs"
+@pytest.fixture(scope="module")
+def bags(tmp_path_factory: pytest.TempPathFactory) -> list[Recording]:
+    """A proxy is the score of a bag of words."""
+    made = train("snell-proxy", 3, tmp_path_factory.mktemp("bags"), embedding=8)
+    return [run.record(n=20, inputs="teacher", also=("proxy",)) for run in made]
 
 
-def settings(name: str) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(instruments[name]).parameters
+@pytest.fixture
+def use(runs: list[Run], recordings: list[Recording], bags: list[Recording], tmp_path: Path) -> Use:
+    """An instrument on as many sources as said, of the kind that it takes; one is given bare."""
+    links = [tmp_path / f"{number}.links" for number in range(3)]
+    for number, path in enumerate(links):
+        path.write_text(f"0-0 1-1\n0-{number} 1p1\n")
+    training = {"updates": 1, "out": tmp_path, "train": here}
+    needed = {
+        "ablate": {"n": 20},
+        "cooccurrence": {"n": 20},
+        "ibm1": {"n": 20},
+        "links": {"gold": links[0]},
+        "prune": training,
+        "strength": {"n": 20},
+        "swap": {"component": "encoder", **training},
+    }
 
+    def put(name: str, count: int) -> Result[Any]:
+        takes, settings = INSTRUMENTS[name].takes, needed.get(name, {})
+        sources: list[Any] = runs
+        if isinstance(takes, Recordings):
+            sources = bags if "proxy" in takes.describe({}) else recordings
+        if isinstance(takes, LinkFiles):
+            sources = links
+        chosen = sources[:count]
+        if "donors" in INSTRUMENTS[name].parameters:
+            settings = {**settings, "donors": chosen[::-1]}
+        if compares(name):
+            return INSTRUMENTS[name]([sources[0], *chosen], **settings)
+        return INSTRUMENTS[name](chosen[0] if count == 1 else chosen, **settings)
 
-def used(name: str, runs: Runs, recordings: list[Recording], count: int) -> Result[Any]:
-    """An instrument on one source, given as it is, or on several."""
-    more = {"n": 20} if "n" in settings(name) else {}
-    if name in PAIRED:
-        return instruments[name]([recordings[0], *recordings[:count]])
-    if name in BAGS:
-        root = runs[0].folder.parent
-        small = {"embedding": 8, "updates": 0, "held_out": 10}
-        bags = [regard.train("one-to-one", "snell-proxy", k, root, **small) for k in range(count)]
-        return instruments[name](bags, **more)
-    sources: Any = runs[:count] if of_runs(name) else recordings[:count]
-    return instruments[name](sources[0] if count == 1 else sources, **more)
+    return put
 
 
 def strict(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-@pytest.mark.parametrize("name", instruments)
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("count", [1, 3])
 def test_contract(
-    name: str,
-    count: int,
-    runs: Runs,
-    recordings: list[Recording],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, count: int, use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = used(name, runs, recordings, count)
+    result = use(name, count)
     assert result.name == name and result.n == count == len(result.seeds)
+    assert result.settings.keys() == INSTRUMENTS[name].parameters.keys()
     estimates = result.estimates()
     assert estimates
     for value in estimates.values():
         assert value.n == count and np.isfinite(value.mean)
         assert (value.interval is not None) == (count > 1)
+        assert value.within is None or value.within[0] <= value.mean <= value.within[1]
     table = result.table()
     assert table.rows and all(len(row) == len(table.columns) for row in table.rows)
     assert table.rich()
@@ -87,6 +120,7 @@ def test_contract(
     assert (plain["instrument"], plain["seeds"]) == (name, count)
     assert plain["values"].keys() == estimates.keys()
     figure = result.figure()
+    assert figure.name == name
     assert figure.caption.endswith(".") and figure.panels
     assert all(panel.x and panel.y and panel.title for panel in figure.panels)
     assert all(m.label for p in figure.panels for m in p.marks if isinstance(m, Heat))
@@ -107,59 +141,82 @@ def test_contract(
     assert "plotly" in files[3].read_text().lower()
 
 
-@pytest.mark.parametrize("name", instruments)
+@pytest.mark.parametrize("name", ALL)
 def test_docstrings(name: str) -> None:
-    function = instruments[name]
-    assert function.__doc__ and function.__doc__.splitlines()[0].endswith(".")
-    public = getattr(regard, name)
-    assert public is function or name == "decompose"
+    instrument = INSTRUMENTS[name]
+    assert instrument.__doc__ and instrument.__doc__.splitlines()[0].endswith(".")
+    for setting in instrument.parameters:
+        assert instrument.measure.__annotations__[setting], "settings are checked by their types"
+    if name != "agreement":  # at the top that is what two scores have in common
+        assert getattr(regard, name) is instrument
 
 
-def measuring_alone() -> list[str]:
-    return [name for name in instruments if not of_runs(name) and name not in PAIRED + TAUGHT]
+@pytest.mark.parametrize("old", OLD_NAMES)
+def test_old_names_work_and_are_not_listed(old: str) -> None:
+    assert INSTRUMENTS[old] is INSTRUMENTS[OLD_NAMES[old]] and old not in ALL
+    if old != "decompose":  # at the top that is what gives a decomposition
+        assert getattr(regard, old) is INSTRUMENTS[old]
 
 
-@pytest.mark.parametrize("name", measuring_alone())
+def scored(seed: int, **more: Any) -> dict[str, brute.Array]:
+    """Arrays of somebody's own model, with all that an instrument may read."""
+    made = brute.scored(brute.arrays(seed, **more), seed)
+    made["readout"] = np.concatenate([made["readout"]] * 2, axis=1)
+    return made
+
+
+def recorded(made: dict[str, brute.Array]) -> Recording:
+    return brute.recording(made, readout={"state": (0, 4), "context": (4, 8)})
+
+
+@pytest.mark.parametrize("name", ALONE)
 def test_seeds_need_not_have_the_same_phrases(name: str) -> None:
     """Other lengths, other words seen, a word that only one seed has."""
-    one = brute.gated(brute.arrays(1, samples=60, source=6, target=5))
-    two = brute.gated(brute.arrays(2, samples=60, source=8, target=7))
+    one, two = scored(1, samples=60, source=6, target=5), scored(2, samples=60, source=8, target=7)
     one["encoder.words"][one["encoder.words"] == 3] = 2
-    result = instruments[name]([brute.recording(one), brute.recording(two)])
+    result = INSTRUMENTS[name]([recorded(one), recorded(two)])
     assert all(value.n == 2 for value in result.estimates().values())
     assert result.table().rows and result.figure().interactive()["data"]
     assert json.loads(json.dumps(result.to_json()), parse_constant=strict)
-    once = instruments[name](regard.decompose(brute.recording(one), rows=7))
+    once = INSTRUMENTS[name](regard.decompose(recorded(one), rows=7))
     assert once.n == 1, "a decomposition is a source, too"
+    means = {key: float(values) for key, values in result.first.values().items()}
+    assert once.first.values() == pytest.approx(means, abs=1e-5), "pieces change nothing"
 
 
-@pytest.mark.parametrize("name", measuring_alone())
+@pytest.mark.parametrize("name", ALONE)
 def test_too_little_is_measured_or_refused(name: str) -> None:
     """One short phrase: a number where there is one, else a sentence that says what to do."""
-    made = brute.gated(brute.arrays(0, samples=1, source=2, target=2))
-    if name in ("readouts", "variance", "clusters", "simplex", "probe", "groups"):
+    made = recorded(scored(0, samples=1, source=2, target=2))
+    if name in ("dictionary", "variance", "clusters", "simplex", "probe", "groups"):
         with pytest.raises(RegardError, match="more"):
-            instruments[name](brute.recording(made))
+            INSTRUMENTS[name](made)
         return
-    result = instruments[name](brute.recording(made))
+    result = INSTRUMENTS[name](made)
     assert all(np.isfinite(value.mean) for value in result.estimates().values())
     assert result.figure().panels
 
 
-@pytest.mark.parametrize("name", [name for name in instruments if not of_runs(name)])
-def test_without_attention(name: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def blind(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A model without attention."""
+    (run,) = train("ved", 1, tmp_path_factory.mktemp("blind"), hidden=8)
+    return run
+
+
+@pytest.mark.parametrize("name", OF_RECORDINGS)
+def test_without_attention(name: str, blind: Run) -> None:
     """States can be looked at without any attention; scores cannot."""
-    run = regard.train("one-to-one", "ved", 0, tmp_path, **SMALL)
-    kept = regard.record(run, n=40, gates=True)
-    if name in ("breakdown", "offset", "lean", *PAIRED, *TAUGHT):
-        with pytest.raises(RegardError, match="no attention site"):
-            instruments[name]([kept, kept] if name in PAIRED else kept)
+    scores = ("breakdown", "offset", "pull", "agreement", "aer", "lexical_probe")
+    if name in (*scores, "optimal_attention", "proxy_probe"):
+        with pytest.raises(RegardError, match=r"no attention|no lexical probe|no bag of words"):
+            INSTRUMENTS[name]([blind, blind] if compares(name) else blind, n=40)
     else:
-        assert instruments[name](kept).estimates()
+        assert INSTRUMENTS[name](blind, n=40).estimates()
 
 
 def test_a_decomposition_shows_itself(recordings: list[Recording], tmp_path: Path) -> None:
     found = regard.decompose(recordings[0])
     assert found.table() and found.figure()
     found.save(str(tmp_path))
-    assert (tmp_path / "decompose.svg").is_file()
+    assert (tmp_path / "sizes.svg").is_file()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import inspect
 import json
 import weakref
 from pathlib import Path
@@ -15,9 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import regard
-from regard import RegardError, instruments
-from regard.instruments.course import FACTOR, LINES, PANELS, Courses
-from regard.instruments.instrument import SIZES, takes_runs
+from regard import RegardError
+from regard.instruments import INSTRUMENTS, sources
+from regard.instruments._course import FACTOR, LINES, PANELS, Courses
+from regard.instruments.components import breakdown
+from regard.instruments.interventions import ablate
+from regard.instruments.result import SIZE
 from regard.recordings.record import record
 from regard.runs import Run
 from regard.statistics import Estimate
@@ -41,7 +43,7 @@ def test_numbers_are_those_of_each_checkpoint(runs: list[Run]) -> None:
     assert found.updates == KEPT and found.n == 2 and not found.left_out
     for moment in found.moments:
         kept = [record(run, n=20, checkpoint=moment.update) for run in runs[:2]]
-        alone = regard.breakdown(kept, top=2)
+        alone = breakdown(kept, top=2)
         assert moment.estimates == alone.estimates()
         assert moment.figure == alone.figure()
         for name, value in alone.estimates().items():
@@ -51,21 +53,25 @@ def test_numbers_are_those_of_each_checkpoint(runs: list[Run]) -> None:
 
 
 def test_instruments_of_runs_are_asked_at_the_checkpoint(runs: list[Run]) -> None:
-    found = regard.timelapse(runs[0], "weights", block="readout", clip=0)
+    found = runs[0].timelapse("weights", block="readout", clip=0)
+    assert found.of == "heatmaps"
     means = found.courses["readout mean"]
     for update in KEPT:
         weight = runs[0].model(update).output_layer().weight  # type: ignore[union-attr]
         assert means[update].mean == pytest.approx(float(weight.detach().abs().mean()), rel=1e-5)
     changed = regard.timelapse(runs[0], "ablate", n=20, checkpoints=[4, 0])
     assert changed.updates == [0, 4]
-    alone = regard.ablate(runs[0], n=20, checkpoint=0)
+    alone = ablate(runs[0], n=20, checkpoint=0)
     assert changed.moments[0].estimates == alone.estimates()
 
 
-@pytest.mark.parametrize("name", [name for name in instruments if takes_runs(instruments[name])])
-def test_every_instrument_of_runs_can_be_filmed(name: str, runs: list[Run]) -> None:
-    if name == "proxy_probe":
-        with pytest.raises(RegardError, match="no bag of words"):
+@pytest.mark.parametrize("name", INSTRUMENTS)
+def test_every_instrument_that_a_checkpoint_can_be_named_to(name: str, runs: list[Run]) -> None:
+    refused = {"proxy_probe": "no bag of words", "agreement": "two models and more"}
+    if "checkpoint" not in INSTRUMENTS[name].accepted:
+        refused[name] = "cannot be asked at a checkpoint"
+    if name in refused:
+        with pytest.raises(RegardError, match=refused[name]):
             regard.timelapse(runs[0], name, n=40, checkpoints=[4])
         return
     found = regard.timelapse(runs[0], name, n=40, checkpoints=[4])
@@ -74,8 +80,10 @@ def test_every_instrument_of_runs_can_be_filmed(name: str, runs: list[Run]) -> N
 
 
 def test_seeds_share_checkpoints(runs: list[Run]) -> None:
-    assert regard.timelapse([runs[0], runs[2]], "decompose", n=10).updates == [0, 4]
+    assert regard.timelapse([runs[0], runs[2]], "sizes", n=10, pool=True).updates == [0, 4]
     assert runs[0].checkpoints() == KEPT and runs[2].checkpoints() == [0, 4]
+    with pytest.raises(RegardError, match=r"differ in their configuration.*pool=True"):
+        regard.timelapse([runs[0], runs[2]], "sizes", n=10)
 
 
 def test_one_recording_at_a_time(runs: list[Run], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +95,7 @@ def test_one_recording_at_a_time(runs: list[Run], monkeypatch: pytest.MonkeyPatc
         alive.append(weakref.ref(made))
         return made
 
-    monkeypatch.setitem(regard.timelapse.__globals__, "record", one)
+    monkeypatch.setattr(sources, "record", one)
     for name in ("breakdown", "gates"):
         regard.timelapse(runs[:2], name, n=10)
     assert len(alive) == 2 * 2 * len(KEPT)
@@ -95,24 +103,22 @@ def test_one_recording_at_a_time(runs: list[Run], monkeypatch: pytest.MonkeyPatc
 
 def test_progress_is_told(runs: list[Run]) -> None:
     seen: list[tuple[int, int]] = []
-    regard.timelapse(
-        runs[:2], "decompose", n=10, watch=lambda done, total: seen.append((done, total))
-    )
+    regard.timelapse(runs[:2], "sizes", n=10, watch=lambda done, total: seen.append((done, total)))
     assert seen == [(k + 1, 6) for k in range(6)]
 
 
 def test_what_cannot_be_measured_is_left_out_and_told(
     runs: list[Run], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def sometimes(run: Any, checkpoint: Any = "reported", block: str | None = None) -> Any:
-        """Fails at update 2."""
+    plain = Run.model
+
+    def sometimes(run: Run, checkpoint: str | int = "reported") -> Any:
         if checkpoint == 2:
             raise RegardError("There is nothing yet.")
-        return regard.weights(run, block, checkpoint=checkpoint)
+        return plain(run, checkpoint)
 
-    sometimes.__signature__ = inspect.signature(regard.weights)  # type: ignore[attr-defined]
-    monkeypatch.setitem(instruments._members, "weights", sometimes)
-    found = regard.timelapse(runs[0], "weights")
+    monkeypatch.setattr(Run, "model", sometimes)
+    found = regard.timelapse(runs[0], "heatmaps")
     assert found.updates == [0, 4] and found.left_out == {2: "There is nothing yet."}
     assert "nothing at 2" in found.table().title
     assert "Nothing at update 2: There is nothing yet." in found.figure().caption
@@ -124,12 +130,12 @@ def test_what_is_wrongly_asked_is_said(runs: list[Run], tmp_path: Path) -> None:
     run = runs[0]
     with pytest.raises(RegardError, match="Did you mean 'breakdown'"):
         regard.timelapse(run, "breakdwn")
-    with pytest.raises(RegardError, match="trains it further"):
+    with pytest.raises(RegardError, match="cannot be asked at a checkpoint"):
         regard.timelapse(run, "swap")
     with pytest.raises(RegardError, match="Did you mean 'top'"):
         regard.timelapse(run, "breakdown", tpo=3)
     with pytest.raises(RegardError, match="instead of checkpoint"):
-        regard.timelapse(run, "weights", checkpoint=0)
+        regard.timelapse(run, "heatmaps", checkpoint=0)
     with pytest.raises(RegardError, match=r"no checkpoint 3\. Kept: 0, 2, 4"):
         regard.timelapse(run, "breakdown", checkpoints=[0, 3])
     with pytest.raises(RegardError, match="Name a checkpoint"):
@@ -177,14 +183,14 @@ def test_what_changes_most_is_shown() -> None:
         half=course(0.2, 0.7, within=(0, 1)),
         tenth=course(0.9, 1.0, within=(0, 1)),
         grows=course(0, 8, 4),
-        tiny=course(1e-3, 2e-3, within=SIZES),
+        tiny=course(1e-3, 2e-3, within=SIZE),
     )
     assert made.change("half") == pytest.approx(0.5) and made.change("grows") == 1
     assert made.liveliest(2) == ["half", "grows"] or made.liveliest(2) == ["grows", "tiny"]
-    panels, shown, there = made.panels()
+    panels, shown, every = made.panels()
     labels = [[line.label for line in panel.marks] for panel in panels]  # type: ignore[union-attr]
     assert labels == [["half", "tenth"], ["grows"], ["tiny"]]
-    assert (shown, there) == (4, 5)
+    assert (shown, every) == (4, 5)
 
 
 @given(st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=1, max_size=30))
@@ -194,8 +200,8 @@ def test_panels_hold_what_can_be_compared(values: list[float]) -> None:
         sizes = [made.size(name) for name in family]
         assert max(sizes) <= FACTOR * min(sizes) or max(sizes) == 0 or min(sizes) == 0
     assert sorted(n for family in made.families() for n in family) == sorted(made)
-    panels, shown, there = made.panels()
-    assert 1 <= len(panels) <= PANELS and there == len(values)
+    panels, shown, every = made.panels()
+    assert 1 <= len(panels) <= PANELS and every == len(values)
     assert shown == sum(len(panel.marks) for panel in panels)
     assert all(len(panel.marks) <= LINES for panel in panels)
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
-from regard.models.attention import AdditiveReLU, Attention, Site, Unasked, attentions
+from regard.models.layers.attention import ATTENTIONS, AdditiveReLU, Attention, QueryFree, Site
+from regard.models.layers.score_functions import ACTIVATIONS
 
 MASK = torch.tensor([[True] * 5, [True, True, False, False, False]])
 
 
 KINDS: list[tuple[str, dict[str, Any]]] = [
-    *((name, {}) for name in attentions),
+    *((name, {}) for name in ATTENTIONS),
     *(
         (name, {"heads": 3, "size": 4, "merge": merge})
-        for name, kind in attentions.items()
+        for name, kind in ATTENTIONS.items()
         if kind.many_heads
         for merge in ("sum", "mean", "concatenate")
     ),
@@ -26,7 +28,7 @@ KINDS: list[tuple[str, dict[str, Any]]] = [
 @pytest.fixture(params=KINDS, ids=lambda k: "-".join([k[0], *map(str, k[1].values())]))
 def attention(request: pytest.FixtureRequest) -> Attention:
     name, options = request.param
-    return attentions[name](8, **options).double()
+    return ATTENTIONS[name](8, **options).double()
 
 
 def attended(
@@ -66,14 +68,44 @@ def test_bilinear_sites_are(attention: Attention) -> None:
         torch.testing.assert_close(site.scores, site.queries @ site.keys.transpose(-1, -2))
     else:
         assert site.vector is not None
-        bend = {"additive": torch.tanh, "additive-relu": torch.relu}[site.scorer]
-        both = bend(site.queries[:, :, :, None] + site.keys[:, :, None])
+        activation = {"additive": torch.tanh, "additive-relu": torch.relu}[site.score]
+        both = activation(site.queries[:, :, :, None] + site.keys[:, :, None])
         found = (both * site.vector[:, None, None]).sum(-1)
-        if isinstance(attention, AdditiveReLU | Unasked):
+        if isinstance(attention, AdditiveReLU | QueryFree):
             torch.nn.init.normal_(attention.bias)  # a constant, which no softmax sees
             site = attended(attention, *given, MASK)[1]
             found = found + attention.bias[:, None, None]
         torch.testing.assert_close(site.scores, found)
+
+
+def test_a_site_says_what_it_is(attention: Attention) -> None:
+    """`plain`: the score is of the states themselves; `projected`: the mixture is not of them."""
+    states, memory = inputs()
+    context, site = attended(attention, states, memory, MASK)
+    assert site.crosses and site.heads == attention.heads and (site.layer, site.lag) == (0, 0)
+    same = [a.shape[2:] == b.shape[1:] and bool((a == b[:, None]).all())
+            for a, b in ((site.queries, states), (site.keys, memory))]  # fmt: skip
+    assert site.plain == all(same)
+    mixture = attention.merge(site.weights @ memory[:, None])
+    assert site.projected == (not torch.equal(context, mixture))
+    if not attention.needs_equal_sizes:
+        other = type(attention)(8, attention.heads, memory=6).double()
+        attended(other, states, memory[:, :, :6], MASK)
+
+
+def test_an_old_query_is_not_the_state() -> None:
+    early = ATTENTIONS["dot"](8, layer=2, lag=1).double()
+    _, site = attended(early, *inputs(), MASK)
+    assert (site.layer, site.lag, site.plain) == (2, 1, False)
+
+
+def test_score_functions_are_the_same_for_arrays_and_tensors() -> None:
+    """Models score with torch, recordings with numpy."""
+    values = np.linspace(-3, 3, 13)
+    assert set(ACTIVATIONS) == {kind.score for kind in ATTENTIONS.values()} - {"dot"}
+    for activation in ACTIVATIONS.values():
+        with_torch = activation(torch.from_numpy(values)).numpy()
+        np.testing.assert_allclose(activation(values), with_torch)
 
 
 def test_gradient_by_finite_differences(attention: Attention) -> None:
@@ -114,7 +146,7 @@ class Whole(torch.nn.Module):
 
 
 def test_equal_scores_mean_equal_weights() -> None:
-    _, site = attended(attentions["uniform"](8).double(), *inputs(), MASK)
+    _, site = attended(ATTENTIONS["uniform"](8).double(), *inputs(), MASK)
     torch.testing.assert_close(site.weights[0], torch.full_like(site.weights[0], 1 / 5))
     torch.testing.assert_close(
         site.weights[1, :, :, :2], torch.full_like(site.weights[1, :, :, :2], 0.5)

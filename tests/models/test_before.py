@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,13 +11,12 @@ from torch import Tensor
 
 from regard.errors import RegardError
 from regard.models import EncoderDecoder, greedy
-from regard.models.attention import obeyed
-from regard.models.cells import OUTWEIGHS
-from regard.models.components import components, parameters_of
-from regard.models.wiring import EncoderDecoderConfig
+from regard.models.encoder_decoder_config import EncoderDecoderConfig
+from regard.models.layers.attention import force_weights
+from regard.models.layers.cells import OUTWEIGHS
 from regard.runs import assemble
 from regard.tasks import Batch
-from regard.training.forcing import forward, remembered
+from regard.training.forcing import encode, forward
 from regard.training.losses import guidance, likelihood
 
 FIRST: dict[str, Any] = {"attend": "before", "embedding": 5, "decoder_embedding": 7}
@@ -41,9 +41,9 @@ def batch(rows: int = 3, source: int = 4, target: int = 3, full: bool = False) -
     lengths = torch.full((rows,), source) if full else torch.arange(source, source - rows, -1)
     words = torch.randint(2, 9, (rows, source), generator=rng)
     goal = torch.randint(2, 8, (rows, target), generator=rng)
-    there = torch.arange(source)[None] < lengths[:, None]
+    mask = torch.arange(source)[None] < lengths[:, None]
     alignment = torch.arange(target).expand(rows, -1) % lengths[:, None]
-    return Batch(words * there, lengths, goal, torch.full((rows,), target), alignment)
+    return Batch(words * mask, lengths, goal, torch.full((rows,), target), alignment)
 
 
 def test_the_preset_has_the_parameters_of_the_program() -> None:
@@ -151,13 +151,13 @@ def test_own_predictions_are_fed_back() -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_attention_can_be_told_where_to_look(name: str) -> None:
+def test_attention_can_be_forced(name: str) -> None:
     model, given = build(name), batch()
     assert given.alignment is not None
     alignment = given.alignment.clone()
     alignment[0, 1] = -1
-    told = Batch(given.source, given.source_lengths, given.target, given.target_lengths, alignment)
-    output = forward(model, told, torch.ones(3).bool(), told=True)
+    aligned = replace(given, alignment=alignment)
+    output = forward(model, aligned, torch.ones(3).bool(), forced_alignment=True)
     weights = output.sites["attention"].weights.detach()
     for row in range(3):
         for t in range(3):
@@ -165,26 +165,26 @@ def test_attention_can_be_told_where_to_look(name: str) -> None:
                 assert float(weights[row, :, t, alignment[row, t]].min()) == 1
     assert float(weights[0, :, 1].max()) < 1
     with torch.no_grad():  # and step by step, past the end of the alignment too
-        words = greedy(model, remembered(model, told, told=True), 5)
+        words = greedy(model, encode(model, aligned, forced_alignment=True), 5)
     assert words.shape == (3, 5) or bool((words == 2).any())
 
 
-def test_obeyed_keeps_what_is_free() -> None:
+def test_forced_weights_keep_what_is_free() -> None:
     weights = torch.tensor([[[[0.25, 0.75], [0.5, 0.5]]]])
-    found = obeyed(weights, torch.tensor([[0, -1]]))
+    found = force_weights(weights, torch.tensor([[0, -1]]))
     assert found.tolist() == [[[[1.0, 0.0], [0.5, 0.5]]]]
 
 
 def test_components_cover_the_model_once() -> None:
     model = build("baan")
-    parts = components(model)
+    parts = model.components()
     names = [name for name, _ in model.named_parameters()]
     assert sorted(parts["encoder"] + parts["decoder"]) == sorted(names)
     assert parts["encoder.W_hh"] == ["encoder.ahead.0.weight_hh"]
     assert {"attention", "focus", "output", "decoder.embedding"} <= set(parts)
-    assert parameters_of(model, ["output"]) == ["readout.weight", "readout.bias"]
+    assert model.parameters_of(["output"]) == ["readout.weight", "readout.bias"]
     with pytest.raises(RegardError, match=r"component.*encoder\.embedding"):
-        parameters_of(model, ["encoder.embeding"])
+        model.parameters_of(["encoder.embeding"])
 
 
 @pytest.mark.parametrize(

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.models.cells import LSTM, Cell, TorchCell, Words, cells
+from regard.models.layers.cells import CELLS, LSTM, Cell, TorchCell, Words
 
 NN = {"tanh": nn.RNN, "lstm": nn.LSTM, "gru-torch": nn.GRU}
 LENGTHS = torch.tensor([7, 1, 4, 7, 2])
 CLOSE = {"atol": 1e-5, "rtol": 1e-5}
 
 
-@pytest.fixture(params=list(cells))
+@pytest.fixture(params=list(CELLS))
 def cell(request: pytest.FixtureRequest) -> Cell:
-    return cells[request.param](6, 11)
+    return CELLS[request.param](6, 11)
 
 
 def gradients(cell: Cell, x: Tensor, outputs: tuple[Tensor, ...], first: tuple[Tensor, ...]):
@@ -33,7 +35,7 @@ def test_fast_path_equals_steps(cell: Cell, lengths: Tensor | None, given: bool)
     slow, last, gates = cell.unroll(x, lengths, first or None)
     torch.testing.assert_close(fast, slow, **CLOSE)
     torch.testing.assert_close(final, last, **CLOSE)
-    assert set(gates) == set(cell.gate_names)
+    assert set(gates) == set(cell.gate_effects)
     for a, b in zip(
         gradients(cell, x, (fast, *final), first),
         gradients(cell, x, (slow, *last), first),
@@ -92,7 +94,7 @@ def test_gradient_by_finite_differences(cell: Cell) -> None:
 
 @pytest.mark.parametrize("name", NN)
 def test_equals_torch_nn(name: str) -> None:
-    cell = cells[name](6, 11)
+    cell = CELLS[name](6, 11)
     assert isinstance(cell, TorchCell)
     other = NN[name](6, 11, batch_first=True)
     with torch.no_grad():
@@ -123,7 +125,7 @@ def test_three_grus_differ_where_the_papers_do() -> None:
     h, x = torch.full((1, 4), 0.3), torch.zeros(1, 3)
     kept = {}
     for name in ("gru-torch", "gru-cho", "gru-renn"):
-        cell = cells[name](3, 4)
+        cell = CELLS[name](3, 4)
         with torch.no_grad():
             for parameter in cell.parameters():
                 parameter.zero_()
@@ -138,7 +140,7 @@ def test_reset_acts_before_or_after_the_matrix() -> None:
     """By hand: n = tanh(r · (w h + b)) in `torch`, n = tanh(w (r h)) in `cho`, all sizes 1."""
     h = torch.tensor([[0.5]])
     for name, bias in (("gru-torch", 0.7), ("gru-cho", 0.0)):
-        cell = cells[name](1, 1)
+        cell = CELLS[name](1, 1)
         with torch.no_grad():
             for parameter in cell.parameters():
                 parameter.zero_()
@@ -148,3 +150,43 @@ def test_reset_acts_before_or_after_the_matrix() -> None:
         (new,), _ = cell.step(cell.project(torch.zeros(1, 1)), (h,))
         n = torch.tanh(0.5 * (2.0 * h + bias))  # r = z = σ(0) = ½
         torch.testing.assert_close(new, 0.5 * n + 0.5 * h)
+
+
+WIDE = 50.0  # what opens a gate
+
+
+@torch.no_grad()
+def one_step(cell: Cell, old: float, **biases: float) -> tuple[Tensor, ...]:
+    """The state after a step from `old` everywhere, with no weights but some blocks' biases."""
+    for name, parameter in cell.named_parameters():
+        if name != "weight_hh":
+            parameter.zero_()
+    for block, bias in biases.items():
+        start = cell.hidden * cell.block_names.index(block)
+        cell.bias_ih[start : start + cell.hidden] = bias
+    first = tuple(torch.full((1, cell.hidden), old) for _ in cell.state_names)
+    return cell.step(cell.project(torch.zeros(1, 3)), first)[0]
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_gates_do_what_they_say(name: str) -> None:
+    """Each gate wide open and shut: whether the old state is kept, read or shown, or a new one."""
+    cell = CELLS[name](3, 2)
+    assert len(cell.block_names) == cell.blocks
+    assert set(cell.gate_effects) <= set(cell.block_names)
+    for gate, effect in cell.gate_effects.items():
+        nn.init.zeros_(cell.weight_hh)
+        more, old = {}, 0.7
+        if effect == "writes":
+            more, old = {"candidate": WIDE}, 0.0
+        if effect == "reads the old state":
+            with torch.no_grad():
+                cell.weight_hh[-2:] = torch.eye(2)
+            more = {"update": WIDE if cell.gate_effects["update"] == "writes" else -WIDE}
+        states = (one_step(cell, old, **{gate: sign * WIDE, **more}) for sign in (1, -1))
+        read = 0 if effect == "shows" else -1  # of an LSTM, h is shown and c is kept
+        opened, shut = (float(state[read][0, 0]) for state in states)
+        wanted = {"keeps": 0.7, "writes": 1.0, "reads the old state": math.tanh(0.7),
+                  "shows": math.tanh(0.35)}  # fmt: skip
+        assert opened == pytest.approx(wanted[effect], abs=1e-5), (gate, effect)
+        assert shut == pytest.approx(0.0, abs=1e-5), (gate, effect)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.models import Seq2Seq, beam, greedy, models
+from regard.models import MODELS, Seq2Seq, beam, greedy
 from regard.tasks import EOS, PAD, SOS
 
 WORDS = 5  # <PAD> <SOS> <EOS> a b
@@ -15,7 +15,7 @@ SOURCE, LENGTHS = torch.tensor([[3, 4, 2], [4, 2, 0], [4, 4, 2]]), torch.tensor(
 
 @pytest.fixture(params=["encoder-decoder", "transformer"])
 def model(request: pytest.FixtureRequest) -> Seq2Seq:
-    config, kind = models[request.param]
+    config, kind = MODELS[request.param]
     torch.manual_seed(3)
     built = kind(config(hidden=8), WORDS, WORDS).eval()
     with torch.no_grad():

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from regard.models import Seq2Seq, cells, models
+from regard.models import CELLS, MODELS, Seq2Seq
 from regard.tasks import collate
 
 POSITIONED = {
@@ -16,7 +16,7 @@ POSITIONED = {
 }  # fmt: skip
 
 WIRINGS: list[tuple[str, dict[str, Any]]] = [
-    *(("encoder-decoder", {"cell": cell}) for cell in cells),
+    *(("encoder-decoder", {"cell": cell}) for cell in CELLS),
     ("encoder-decoder", {"layers": 2}),
     ("encoder-decoder", {"bidirectional": True}),
     ("encoder-decoder", {"bidirectional": True, "layers": 2, "cell": "gru"}),
@@ -29,13 +29,13 @@ WIRINGS: list[tuple[str, dict[str, Any]]] = [
     ("encoder-decoder", {"bidirectional": True, "initial_state": "trainable", "cell": "ugrnn"}),
     ("encoder-decoder", {"positions": "sinusoidal", "rotation": True, "first_input": "uniform"}),
     *(("encoder-decoder", {"attention": "dot", "recurrent": False, "cell": cell, **POSITIONED})
-      for cell in cells),
+      for cell in CELLS),
     ("transformer", {"hidden": 12, "heads": 3}),
 ]  # fmt: skip
 
 
 def build(kind: str, settings: dict[str, Any]) -> Seq2Seq:
-    config, model = models[kind]
+    config, model = MODELS[kind]
     return model(config(**{"hidden": 12, **settings}), 9, 10)
 
 
@@ -113,7 +113,7 @@ def test_attention_sites_name_where_they_are() -> None:
 
 def test_the_addition_model_has_the_parameters_it_has() -> None:
     """The source says about 50 thousand (see docs/errata.md)."""
-    config, kind = models["encoder-decoder"]
+    config, kind = MODELS["encoder-decoder"]
     assert kind(config(cell="lstm", hidden=128, embedding=32), 15, 15).parameter_count == 168_783
 
 

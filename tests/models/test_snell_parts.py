@@ -11,10 +11,11 @@ import torch
 from torch import Tensor
 
 from regard.errors import RegardError
-from regard.models import EncoderDecoder, Seq2Seq, models, preset_for
-from regard.models.reader import Reader, surely
+from regard.models import MODELS, EncoderDecoder, Seq2Seq
+from regard.models.classifier import Classifier, find_log_probability
 from regard.runs import assemble
 from regard.runs.files import packed
+from regard.runs.presets import preset_for
 
 SMALL = {"hidden": 6, "embedding": 5}
 LENGTHS = torch.tensor([4, 2, 3])
@@ -22,7 +23,7 @@ LENGTHS = torch.tensor([4, 2, 3])
 
 def made(preset: str, task: str, words: tuple[int, int], **settings: Any) -> Seq2Seq:
     values = preset_for(preset, task)
-    config, kind = models[values.pop("model.kind")]
+    config, kind = MODELS[values.pop("model.kind")]
     own = {k.removeprefix("model."): v for k, v in values.items() if k.startswith("model.")}
     built: Any = kind
     torch.manual_seed(0)
@@ -50,9 +51,9 @@ def brute_force(model: EncoderDecoder, source: Tensor, targets: Tensor) -> Tenso
     inputs = torch.cat([torch.ones(3, 1, dtype=torch.long), targets[:, :-1]], dim=1)
     found = []
     for place in range(source.shape[1]):
-        told = model.told(memory, torch.full(targets.shape, place))
+        forced = model.force_alignment(memory, torch.full(targets.shape, place))
         # Beyond a row's end its states are zero, and nothing is asked of them.
-        logits = model.decode(told._replace(initial=memory.initial), inputs).logits
+        logits = model.decode(forced._replace(initial=memory.initial), inputs).logits
         found.append(logits.log_softmax(2).gather(2, targets[:, :, None])[:, :, 0])
     return torch.stack(found, dim=2)
 
@@ -81,13 +82,11 @@ def test_lexical_probe_is_the_output_with_all_weight_at_one_position(
     inputs = torch.cat([torch.ones(3, 1, dtype=torch.long), targets[:, :-1]], dim=1)
     memory = model.encode(source, LENGTHS)
     states = model.decode(memory, inputs).decoder_states
-    there = (
-        memory.mask[:, None] & torch.tensor([[1, 1, 1], [1, 0, 0], [1, 1, 0]]).bool()[:, :, None]
-    )
-    found = model.lexical(memory, states, targets, there)
+    mask = memory.mask[:, None] & torch.tensor([[1, 1, 1], [1, 0, 0], [1, 1, 0]]).bool()[:, :, None]
+    found = model.lexical(memory, states, targets, mask)
     expected = brute_force(model, source, targets)
-    torch.testing.assert_close(found[there], expected[there])
-    assert not found[~there].any()
+    torch.testing.assert_close(found[mask], expected[mask])
+    assert not found[~mask].any()
 
 
 @pytest.mark.parametrize("layer", ["relu", "none"])
@@ -97,16 +96,16 @@ def test_padding_of_the_target_changes_nothing(layer: str) -> None:
     model = made("snell-translation", "translation", (11, 11), **settings).double()
     source, targets = batch(11, steps=5)
     lengths = torch.tensor([2, 5, 3])
-    there = torch.arange(5) < lengths[:, None]
+    mask = torch.arange(5) < lengths[:, None]
     found = []
     for given in (None, lengths):
         model.zero_grad()
         logits = model.decode(model.encode(source, LENGTHS), targets, given).logits
-        (logits[there] * torch.arange(11)).log_softmax(1)[:, 3].sum().backward()  # type: ignore[no-untyped-call]
+        (logits[mask] * torch.arange(11)).log_softmax(1)[:, 3].sum().backward()  # type: ignore[no-untyped-call]
         gradients = {name: p.grad for name, p in model.named_parameters()}
-        found.append((logits[there].detach(), gradients))
+        found.append((logits[mask].detach(), gradients))
     torch.testing.assert_close(*found)
-    assert bool(logits[~there].any()) == (layer == "none")  # there was nothing to compute
+    assert bool(logits[~mask].any()) == (layer == "none")  # mask was nothing to compute
 
 
 def test_output_layer_is_the_whole_map_where_it_is_one() -> None:
@@ -182,10 +181,10 @@ def test_one_backbone_for_all_seeds() -> None:
     assert not torch.equal(other.encoder.ahead[0].weight_hh, first.encoder.ahead[0].weight_hh)  # type: ignore[union-attr, index]
 
 
-def test_reader_is_the_classifier_of_the_paper() -> None:
+def test_classifier_is_that_of_the_paper() -> None:
     """eq. 7 to 9, by hand."""
     model = made("snell-classifier", "keyword", (9, 4), hidden=4, embedding=3, attention_size=5)
-    assert isinstance(model, Reader)
+    assert isinstance(model, Classifier)
     source, _ = batch(9)
     targets = torch.tensor([[2], [3], [3]])
     output = model(source, LENGTHS, torch.ones(3, 1, dtype=torch.long))
@@ -208,7 +207,7 @@ def test_sure_positions_do_not_tie() -> None:
     """σ(40) is 1 in single precision, and so is σ(50); their logarithms differ."""
     gamma = torch.tensor([[[0.0, 0.0, -20.0, 20.0], [0.0, 0.0, -25.0, 25.0]]])
     gamma[:, :, :2] = -1e4
-    found = surely(gamma, torch.tensor([3]))[0]
+    found = find_log_probability(gamma, torch.tensor([3]))[0]
     exact = [-math.log1p(math.exp(-40)), -math.log1p(math.exp(-50))]
     assert found.tolist() == pytest.approx(exact, rel=1e-9) and found[0] < found[1] < 0
 
@@ -216,7 +215,7 @@ def test_sure_positions_do_not_tie() -> None:
 def test_bag_of_words_does_not_mind_the_order() -> None:
     """eq. 5 and 6; β^px leaves the bias out."""
     model = made("snell-proxy", "translation", (11, 11), embedding=4)
-    assert isinstance(model, Reader)
+    assert isinstance(model, Classifier)
     source, targets = batch(11)
     logits = model(source, LENGTHS, targets).logits
     row = source[0].flip(0)[None]
@@ -226,14 +225,14 @@ def test_bag_of_words_does_not_mind_the_order() -> None:
     by_hand = model.readout.weight @ mean + model.readout.bias
     torch.testing.assert_close(logits[1, 0], by_hand)
     memory = model.encode(source, LENGTHS)
-    there = memory.mask[:, None].expand(-1, 3, -1)
-    found = model.lexical(memory, logits, targets, there, bias=False)
+    mask = memory.mask[:, None].expand(-1, 3, -1)
+    found = model.lexical(memory, logits, targets, mask, bias=False)
     theta = (model.source_embedding.weight @ model.readout.weight.T).log_softmax(1)
     torch.testing.assert_close(found[2, 1, 0], theta[source[2, 0], targets[2, 1]])
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         ({"attention": "dot"}, "project_memory"),
         ({"head_seeds": "1,2"}, "head_seeds"),
@@ -245,8 +244,8 @@ def test_bag_of_words_does_not_mind_the_order() -> None:
         ({"head_seeds": "1", "uniform": 0.1}, "both draw"),
     ],
 )
-def test_what_does_not_fit_is_told(settings: dict[str, Any], told: str) -> None:
-    with pytest.raises(RegardError, match=told):
+def test_what_does_not_fit_is_told(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(RegardError, match=message):
         assemble("reversal", "snell-translation", 0, settings)
 
 

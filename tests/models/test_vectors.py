@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from regard.errors import RegardError
-from regard.models.inputs import Embedding
-from regard.models.vectors import begin_with, read_vectors
+from regard.models.layers.embedding import Embedding
+from regard.models.layers.word_vectors import load_word_vectors, read_vectors
 
 WORDS = ("<PAD>", "<SOS>", "<EOS>", "film", "great", "odd")
 TEXT = "film 1 2 3\n. . . 7 8 9\ngreat -1 0 1.5\n"
@@ -36,7 +36,7 @@ def test_every_format_gives_the_same(tmp_path: Path) -> None:
 def test_known_words_are_replaced_and_only_they(tmp_path: Path) -> None:
     table = Embedding(len(WORDS), 3)
     before = table.weight.detach().clone()
-    assert begin_with(table, WORDS, files(tmp_path)[0]) == 2
+    assert load_word_vectors(table.weight, WORDS, files(tmp_path)[0]) == 2
     torch.testing.assert_close(table.weight[3], torch.tensor([1.0, 2.0, 3.0]))
     torch.testing.assert_close(table.weight[4], torch.tensor([-1.0, 0.0, 1.5]))
     for kept in (0, 1, 2, 5):
@@ -44,25 +44,25 @@ def test_known_words_are_replaced_and_only_they(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("film 1 2\n", "Set model.embedding=2"),
         ("film 1 2 3\nodd 1 x 3\n", "line 2"),
         ("film 1 2 3\n1 2 3\n", "line 2"),
         ("kino 1 2 3\n", "none of the task's 6 words"),
-        ("film 1 nan 3\n", "'film' has numbers that are none"),
+        ("film 1 nan 3\n", "'film' has entries that are not numbers"),
     ],
 )
-def test_faults_say_where_and_what(tmp_path: Path, text: str, told: str) -> None:
+def test_faults_say_where_and_what(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "v.txt"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(RegardError, match=told):
-        begin_with(Embedding(len(WORDS), 3), WORDS, path)
+    with pytest.raises(RegardError, match=message):
+        load_word_vectors(Embedding(len(WORDS), 3).weight, WORDS, path)
 
 
 def test_missing_and_damaged_files_are_told(tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="There is no file"):
-        begin_with(Embedding(3, 3), WORDS[:3], tmp_path / "none")
+        load_word_vectors(Embedding(3, 3).weight, WORDS[:3], tmp_path / "none")
     broken = tmp_path / "b.gz"
     broken.write_bytes(gzip.compress(TEXT.encode())[:-9])
     with pytest.raises(RegardError, match="cannot be read"):

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from regard.errors import RegardError
-from regard.papers import experiments, ledger, reproduce
-from regard.papers.aitken2021 import looking
-from regard.papers.experiment import Plan
+from regard.papers import EXPERIMENTS, ledger, reproduce
+from regard.papers.aitken2021 import _attention
+from regard.papers.framework import Plan
 from regard.runs import Run, RunConfig, execute
 
-NAMES = [name for name in experiments if name.startswith("aitken2021/")]
+NAMES = [name for name in EXPERIMENTS if name.startswith("aitken2021/")]
 
 
 def small(config: RunConfig) -> RunConfig:
@@ -35,8 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_experiment_measures_what_its_rules_need(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking.looked, "__defaults__", (60, "last"))
-    experiment = experiments[name]()
+    monkeypatch.setattr(_attention.record_runs, "__defaults__", (60, "last"))
+    experiment = EXPERIMENTS[name]()
     plan: Plan = experiment.plan("quick")
     runs: dict[str, list[Run]] = {}
     for condition, configs in plan.items():
@@ -58,14 +58,14 @@ def test_an_experiment_measures_what_its_rules_need(
 def test_every_claim_of_the_paper_has_an_experiment() -> None:
     claims = [claim.id for claim in ledger().values() if claim.paper == "aitken2021"]
     assert len(claims) == 21
-    assert sorted(claims) == sorted(c for name in NAMES for c in experiments[name].claims)
+    assert sorted(claims) == sorted(c for name in NAMES for c in EXPERIMENTS[name].claims)
 
 
 def test_full_scale_has_five_seeds_and_takes_the_corpus_that_is_named(tmp_path: Path) -> None:
     corpus = tmp_path / "pairs.tsv"
     corpus.write_text("a\tb\n", encoding="utf-8")
     for name in NAMES:
-        plan = experiments[name]({"english-french": str(corpus)}).plan("full")
+        plan = EXPERIMENTS[name]({"english-french": str(corpus)}).plan("full")
         assert all(len(configs) >= 5 for configs in plan.values())
         for condition, configs in plan.items():
             if condition.startswith("translation"):

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from regard.papers import experiments, ledger
-from regard.papers.baan2019.accuracy import time_share
-from regard.papers.experiment import Plan
+from regard.papers import EXPERIMENTS, ledger
+from regard.papers.baan2019.accuracy import compare_times
+from regard.papers.framework import Plan
 from regard.runs import Run, RunConfig, assemble, execute
 
-NAMES = [name for name in experiments if name.startswith("baan2019/")]
+NAMES = [name for name in EXPERIMENTS if name.startswith("baan2019/")]
 
 
 def small(config: RunConfig) -> RunConfig:
@@ -39,7 +39,7 @@ def trained(plan: Plan, folder: Path, *, shrink: bool) -> dict[str, list[Run]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_experiment_measures_what_its_rules_need(name: str, folder: Path) -> None:
-    experiment = experiments[name]()
+    experiment = EXPERIMENTS[name]()
     runs = trained(experiment.plan("quick"), folder, shrink=True)
     further = experiment.then(runs, "quick")
     for config in (c for configs in further.values() for c in configs):
@@ -62,11 +62,11 @@ def test_an_experiment_measures_what_its_rules_need(name: str, folder: Path) -> 
 def test_every_claim_of_the_paper_has_an_experiment() -> None:
     claims = [claim.id for claim in ledger().values() if claim.paper == "baan2019"]
     assert len(claims) == 14
-    assert sorted(claims) == sorted(c for name in NAMES for c in experiments[name].claims)
+    assert sorted(claims) == sorted(c for name in NAMES for c in EXPERIMENTS[name].claims)
 
 
 def conditions(name: str, data: Mapping[str, str] | None = None) -> Plan:
-    return experiments[f"baan2019/{name}"](data).plan("full")
+    return EXPERIMENTS[f"baan2019/{name}"](data).plan("full")
 
 
 def test_full_scale_is_the_paper_s_recipe_over_five_seeds(tmp_path: Path) -> None:
@@ -84,4 +84,4 @@ def test_the_time_of_a_recipe_grows_with_its_updates() -> None:
     tiny = {"hidden": "16", "batch": "2"}
     short = assemble("lookup", "baan", 0, {**tiny, "updates": "100"})
     long = assemble("lookup", "baan", 0, {**tiny, "updates": "1000"})
-    assert 0.05 < time_share(short, long, rounds=3, updates=5) < 0.2
+    assert 0.05 < compare_times(short, long, rounds=3, updates=5) < 0.2

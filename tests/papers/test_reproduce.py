@@ -10,13 +10,16 @@ import pytest
 
 from regard.display import Figure, Line, Panel, Table
 from regard.errors import RegardError
-from regard.papers import claims, experiments, ledger, reproduce
-from regard.papers.chapter36.addition import _places, digit_accuracy, on_digits
-from regard.papers.chapter36.bottleneck import growth_of, step_times
-from regard.papers.chapter36.measuring import by_length, first_below, over
-from regard.papers.claims import Claim
-from regard.papers.experiment import Experiment, Findings, Plan, Runs, Scale, seeds
-from regard.papers.reproduce import load, load_folder, names_of
+from regard.papers import EXPERIMENTS, claims, ledger, reproduce
+from regard.papers.chapter36._lengths import average_lengths, measure_by_length
+from regard.papers.chapter36._losses import find_first_below
+from regard.papers.chapter36.addition import compare_places, measure_digits, measure_places
+from regard.papers.chapter36.attention import fit_growth, time_steps
+from regard.papers.framework.claims import Claim
+from regard.papers.framework.experiment import Experiment, Findings, Plan, Runs, Scale
+from regard.papers.framework.measures import plan_seeds
+from regard.papers.framework.reproduce import names_of
+from regard.papers.framework.result import load, load_folder
 from regard.runs import Run, execute
 from regard.runs.files import locked, read_json, write_json
 from regard.statistics import Estimate
@@ -34,7 +37,7 @@ def tiny() -> Iterator[list[str]]:
             title, about, claims = f"Title of {name}", "About <it>.", (claim,)
 
             def plan(self, scale: Scale) -> Plan:
-                return {"only": seeds(2, "reversal", "chapter36", **TINY)}
+                return {"only": plan_seeds(2, "reversal", "chapter36", **TINY)}
 
             def measure(self, runs: Runs, scale: Scale) -> Findings:
                 calls.append(name)
@@ -50,7 +53,7 @@ def tiny() -> Iterator[list[str]]:
         return Tiny
 
     for name in ("one", "two"):
-        experiments.register(f"tiny/{name}")(make(name, f"t.{name}"))
+        EXPERIMENTS.register(f"tiny/{name}")(make(name, f"t.{name}"))
         ledger()[f"t.{name}"] = Claim(
             f"t.{name}",
             "tiny",
@@ -64,7 +67,7 @@ def tiny() -> Iterator[list[str]]:
         )
     yield calls
     for name in ("one", "two"):
-        del experiments._members[f"tiny/{name}"]
+        del EXPERIMENTS._members[f"tiny/{name}"]
         del ledger()[f"t.{name}"]
 
 
@@ -97,7 +100,7 @@ def test_an_interruption_costs_nothing(tiny: list[str], monkeypatch: pytest.Monk
     def stop(self: Experiment, runs: Runs, scale: Scale) -> Findings:
         raise KeyboardInterrupt
 
-    second = experiments["tiny/two"]
+    second = EXPERIMENTS["tiny/two"]
     real = second.measure
     monkeypatch.setattr(second, "measure", stop)
     with pytest.raises(KeyboardInterrupt):
@@ -109,13 +112,13 @@ def test_an_interruption_costs_nothing(tiny: list[str], monkeypatch: pytest.Monk
 
 def test_what_can_be_measured_is_measured(tiny: list[str], tmp_path: Path) -> None:
     """A run that fails takes its own experiment with it, and no other."""
-    other = seeds(1, "reversal", "chapter36", **{**TINY, "hidden": 13})
+    other = plan_seeds(1, "reversal", "chapter36", **{**TINY, "hidden": 13})
 
-    class Broken(experiments["tiny/two"]):  # type: ignore[misc]
+    class Broken(EXPERIMENTS["tiny/two"]):  # type: ignore[misc]
         def plan(self, scale: Scale) -> Plan:
             return {"only": other}
 
-    experiments._members["tiny/two"] = Broken
+    EXPERIMENTS._members["tiny/two"] = Broken
     with locked(tmp_path / "runs" / other[0].name), pytest.raises(RegardError, match="another"):
         reproduce("tiny", jobs=1)
     assert tiny == ["one"]
@@ -150,7 +153,7 @@ def test_names() -> None:
 
 def test_every_experiment_has_a_plan_for_both_scales() -> None:
     for name in names_of("chapter36"):
-        quick, full = (experiments[name]().plan(scale) for scale in ("quick", "full"))
+        quick, full = (EXPERIMENTS[name]().plan(scale) for scale in ("quick", "full"))
         assert set(quick) <= set(full) or name.endswith("capacity")
         assert all(len(group) >= 5 for group in full.values()), name
         assert all(len(group) >= 2 for group in quick.values()), name
@@ -158,32 +161,34 @@ def test_every_experiment_has_a_plan_for_both_scales() -> None:
 
 @pytest.fixture(scope="module")
 def addition(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    config = seeds(1, "addition", "chapter36", hidden=16, updates=30, held_out=20)[0]
+    config = plan_seeds(1, "addition", "chapter36", hidden=16, updates=30, held_out=20)[0]
     return execute(config, tmp_path_factory.mktemp("runs"))
 
 
 def test_digits_are_scored_from_the_right(addition: Run) -> None:
-    assert _places("762", "762") == [True, True, True, True]
-    assert _places("62", "762") == [True, True, False, False]
-    assert _places("1762", "762") == [True, True, True, False]
-    assert _places("", "762") == _places("7+2", "762") == [False] * 4
-    found = digit_accuracy([addition], [addition.model()])
+    assert compare_places("762", "762") == [True, True, True, True]
+    assert compare_places("62", "762") == [True, True, False, False]
+    assert compare_places("1762", "762") == [True, True, True, False]
+    assert compare_places("", "762") == compare_places("7+2", "762") == [False] * 4
+    found = measure_places([addition])
     assert list(found) == ["units", "tens", "hundreds", "exact match"]
-    assert 0 <= on_digits([addition], [addition.model()], 1, 4).mean <= 1
+    sizes = measure_digits([addition], ((1, 4), (2, 2)))
+    assert list(sizes) == ["1+4", "2+2"]
+    assert all(0 <= value.mean <= 1 for value in sizes.values())
 
 
 def test_measuring_a_run(tmp_path: Path) -> None:
-    run = execute(seeds(1, "reversal", "chapter36", padding="read", **TINY)[0], tmp_path)
-    curve = by_length([run], (1, 2, 3))
-    assert over(curve, (1, 3)).mean == pytest.approx((curve[1].mean + curve[3].mean) / 2)
-    assert first_below(run, 100.0) == 20  # the first smoothed value
-    assert first_below(run, 0.0) == 40
+    run = execute(plan_seeds(1, "reversal", "chapter36", padding="read", **TINY)[0], tmp_path)
+    curve = measure_by_length([run], (1, 2, 3))
+    assert average_lengths(curve, (1, 3)).mean == pytest.approx((curve[1].mean + curve[3].mean) / 2)
+    assert find_first_below(run, 100.0) == 20  # the first smoothed value
+    assert find_first_below(run, 0.0) == 40
 
 
 def test_growth_is_a_power() -> None:
-    assert growth_of((5, 10, 20, 40), (9.0, 1.0, 4.0, 16.0)) == pytest.approx(2.0)
+    assert fit_growth((5, 10, 20, 40), (9.0, 1.0, 4.0, 16.0)) == pytest.approx(2.0)
     assert all(time > 0 for name in ("fixed", "attention", "transformer")
-               for time in step_times(name, (4, 8, 16), batch=2))  # fmt: skip
+               for time in time_steps(name, (4, 8, 16), batch=2))  # fmt: skip
 
 
 def test_a_result_without_a_measure_that_its_rule_needs_is_measured_again(

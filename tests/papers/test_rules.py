@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from regard.errors import RegardError
-from regard.papers.claims import ledger
-from regard.papers.experiment import experiments
-from regard.papers.rules import holds, names_in
+from regard.papers.framework.claims import ledger
+from regard.papers.framework.experiment import EXPERIMENTS
+from regard.papers.framework.rules import holds, names_in
 from regard.statistics import Estimate
 
 MEASURES = {"a": Estimate.of([0.4, 0.6]), "b": Estimate.of([2.0])}
@@ -50,11 +50,11 @@ def test_unknown_measures_are_named() -> None:
 
 def test_ledger_and_experiments_agree() -> None:
     for claim in ledger().values():
-        assert claim.id in experiments[claim.experiment].claims
+        assert claim.id in EXPERIMENTS[claim.experiment].claims
         assert claim.experiment.split("/")[0] == claim.paper
         assert names_in(claim.reproduced)
         assert names_in(claim.partly)
-    for name, experiment in experiments.items():
+    for name, experiment in EXPERIMENTS.items():
         for claim in experiment.claims:
             assert ledger()[claim].experiment == name
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from regard.instruments import looked
-from regard.instruments.agreement import agreement
-from regard.instruments.saliency import gradient
-from regard.papers.experiment import Runs, experiments
+from regard.instruments.scores import Scores, agreement
+from regard.papers.framework.experiment import EXPERIMENTS, Runs
 from regard.papers.snell2021 import agreement as module
-from regard.papers.snell2021.agreement import Row, models_of
-from regard.papers.snell2021.datasets import COLUMNS, SETS, XI, DataSet
-from regard.papers.snell2021.scored import Compared, Models, sentences
+from regard.papers.snell2021._compared import Compared, Models, draw_sentences
+from regard.papers.snell2021._course import read_scores
+from regard.papers.snell2021._data_sets import COLUMNS, SETS, XI, DataSet
+from regard.papers.snell2021._row import Row
+from regard.papers.snell2021._with_sets import plan_models
 from regard.runs import Run, assemble, execute
-from regard.tasks import CorpusTask
+from regard.tasks import Batch, CorpusTask
 
 TINY = {"hidden": 5, "embedding": 4, "updates": 6, "batch": 8, "evaluate_every": 2,
         "checkpoint_every": 2, "held_out": 30, "minimum": 1, "milestones": (0,)}  # fmt: skip
@@ -47,18 +48,28 @@ def models(
 def compared(models: Models) -> Compared:
     task = models.attending[0].task()
     assert isinstance(task, CorpusTask)
-    return Compared(models, sentences(task, "validation", 30))
+    return Compared(models, draw_sentences(task, "validation", 30))
+
+
+def share_right(run: Run, update: int, batches: Sequence[Batch]) -> float:
+    """The share of target words that a model finds when the teacher's are fed."""
+    model, right, total = run.model(update), 0, 0
+    for batch in batches:
+        logits = model(batch.source, batch.source_lengths, batch.inputs).logits
+        right += int((logits.argmax(-1) == batch.target)[batch.target_mask].sum())
+        total += int(batch.target_mask.sum())
+    return right / total
 
 
 def test_cells_are_those_of_a_loop(models: Models, compared: Compared) -> None:
-    batches, uniform = compared.batches, models.uniform
-    betas = [looked.looked(uniform.model(at), batches, looked.lexical)
-             for at in uniform.checkpoints()]  # fmt: skip
-    proxy = looked.looked(models.proxy.model(), batches, looked.proxy)
-    own = [looked.looked(run.model(), batches, looked.lexical) for run in models.attending]
+    def read(run: Run, what: str, checkpoint: str | int = "reported") -> Scores:
+        return read_scores(run, compared.batches, what, checkpoint)
+
+    betas = [read(models.uniform, "lexical", at) for at in models.uniform.checkpoints()]
+    proxy = read(models.proxy, "proxy")
+    own = [read(run, "lexical") for run in models.attending]
     for turn, run in enumerate(models.attending):
-        alpha = looked.looked(run.model(), batches, looked.attention)
-        delta = looked.looked(run.model(), batches, gradient)
+        alpha, delta = read(run, "attention"), read(run, "saliency")
         cell = compared.cells[COLUMNS[0]][turn]
         assert cell.value == max(float(agreement(alpha, beta)) for beta in betas)
         assert cell.tau == max(agreement(alpha, beta).kendall for beta in betas)
@@ -73,14 +84,15 @@ def test_cells_are_those_of_a_loop(models: Models, compared: Compared) -> None:
 
 def test_xi_is_the_first_checkpoint_that_agrees_more(models: Models, compared: Compared) -> None:
     for turn, run in enumerate(models.attending):
-        alpha = looked.looked(run.model(), compared.batches, looked.attention)
+        alpha = read_scores(run, compared.batches, "attention")
         others = [other for k, other in enumerate(models.attending) if k != turn]
         steps = run.checkpoints()
-        agreed = np.array([[float(agreement(alpha, looked.looked(
-            other.model(at), compared.batches, looked.attention))) for at in steps]
-            for other in others])  # fmt: skip
-        right = np.array([[looked.performance(other.model(at), compared.batches) for at in steps]
-                          for other in others])  # fmt: skip
+        agreed = np.array([[
+            float(agreement(alpha, read_scores(other, compared.batches, "attention", at)))
+            for at in steps] for other in others])  # fmt: skip
+        right = np.array(
+            [[share_right(other, at, compared.batches) for at in steps] for other in others]
+        )
         best = right.max(axis=1).mean()
         found = compared.xi(turn)
         for name, column in ((XI[0], COLUMNS[0]), (XI[1], COLUMNS[3])):
@@ -104,8 +116,8 @@ def test_measures_of_the_claims(
 ) -> None:
     data = DataSet("Tiny", "tiny", "classification", {}, {}, {COLUMNS[0]: 0.9}, {}, {})
     monkeypatch.setitem(SETS, "tiny", data)
-    made = experiments["snell2021/agreement"]({})
-    monkeypatch.setattr(type(made), "sets", lambda self, scale: {"tiny": tmp_path})
+    made = EXPERIMENTS["snell2021/agreement"]({})
+    monkeypatch.setattr(type(made), "find_sets", lambda self, scale: {"tiny": tmp_path})
     assert models.frozen is not None
     runs: Runs = {
         "tiny attention": models.attending, "tiny uniform": [models.uniform],
@@ -135,7 +147,7 @@ def test_runs_that_are_compared_share_no_seed(
     data = DataSet("Tiny", "tiny", "classification", {"data": path.name}, {"held_out": 20})
     monkeypatch.setitem(SETS, "tiny", data)
     for scale in ("quick", "full"):
-        plan = models_of("tiny", path.parent, scale)  # type: ignore[arg-type]
+        plan = plan_models("tiny", path.parent, scale)  # type: ignore[arg-type]
         seeds = [
             c.seed for kind in ("attention", "uniform", "frozen") for c in plan[f"tiny {kind}"]
         ]

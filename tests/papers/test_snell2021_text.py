@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from regard.errors import RegardError
-from regard.instruments.alignments import Alignment, match
-from regard.papers import experiments, ledger
-from regard.papers.experiment import Experiment, Findings, Plan
-from regard.papers.snell2021 import aer, agreement, aligned_text, bleu, optimal
+from regard.instruments.words.links import Alignment, match_links
+from regard.papers import EXPERIMENTS, ledger
+from regard.papers.framework.experiment import Experiment, Findings, Plan
+from regard.papers.snell2021 import _aligned_text, _with_sets, aer, bleu, optimal
 from regard.runs import Run, RunConfig, execute
-from regard.tasks.translation import Translation
+from regard.tasks.text.translation import Translation
 
 WORDS = {"der": "the", "hund": "dog", "mann": "man", "sieht": "sees", "ruft": "calls", "rot": "red"}
 SMALL = {
@@ -60,9 +60,9 @@ def alignments(tmp_path: Path) -> str:
         written(folder / f"{languages}.src-tgt.gz", [f"{a}  ||| {b} " for a, b in rows])
         gold = [" ".join(f"{i + 1}-{j + 1}" for i, j in row) for row in straight]
         written(folder / f"{languages}.gold.gz", gold)
-        for start in aligned_text.PROGRAMS.values():
+        for start in _aligned_text.PROGRAMS.values():
             found = [" ".join(f"{i}-{j}" for i, j in row) for row in straight]
-            written(folder / f"{start}.{languages}.{aligned_text.JOINED}", found)
+            written(folder / f"{start}.{languages}.{_aligned_text.JOINED}", found)
     return str(folder)
 
 
@@ -92,11 +92,11 @@ def checked(experiment: Experiment, findings: Findings) -> None:
 
 
 def test_three_words_have_the_weights_of_the_paper() -> None:
-    assert optimal.counterexample() == pytest.approx((0, 0.5, 0.5), abs=1e-6)
+    assert optimal.solve_counterexample() == pytest.approx((0, 0.5, 0.5), abs=1e-6)
 
 
 def test_the_best_attention_of_a_model_that_adds_up(multi30k: str, tmp_path: Path) -> None:
-    experiment = experiments["snell2021/optimal"]({"multi30k": multi30k})
+    experiment = EXPERIMENTS["snell2021/optimal"]({"multi30k": multi30k})
     plan = experiment.plan("quick")
     runs = trained(plan, tmp_path / "trained")
     findings = experiment.measure(runs, "quick")
@@ -111,21 +111,21 @@ def test_the_best_attention_of_a_model_that_adds_up(multi30k: str, tmp_path: Pat
 def test_the_two_models_differ_in_their_output_alone(
     multi30k: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agreement, "_epochs", lambda *about: 10)
-    plan = experiments["snell2021/optimal"]({"multi30k": multi30k}).plan("full")
+    monkeypatch.setattr(_with_sets, "count_updates", lambda *about: 10)
+    plan = EXPERIMENTS["snell2021/optimal"]({"multi30k": multi30k}).plan("full")
     for ours, theirs in zip(plan["standard"], plan["additive"], strict=True):
         changed = {**ours.to_json()["model"], **optimal.ADDITIVE}
         assert theirs.to_json() == {**ours.to_json(), "model": changed}
-    shared = experiments["snell2021/agreement"]({"multi30k": multi30k}).plan("full")
+    shared = EXPERIMENTS["snell2021/agreement"]({"multi30k": multi30k}).plan("full")
     assert plan["standard"] == shared["multi30k attention"]
 
 
 def test_xi_in_bleu_on_the_runs_of_the_agreement_experiment(
     multi30k: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    experiment = experiments["snell2021/bleu"]({"multi30k": multi30k})
+    experiment = EXPERIMENTS["snell2021/bleu"]({"multi30k": multi30k})
     plan = experiment.plan("quick")
-    shared = experiments["snell2021/agreement"]({"multi30k": multi30k}).plan("quick")
+    shared = EXPERIMENTS["snell2021/agreement"]({"multi30k": multi30k}).plan("quick")
     assert plan == {name: shared[name] for name in plan}
     scores = iter(range(100))
     monkeypatch.setattr(bleu, "bleu", lambda model, task, split, n: float(next(scores)))
@@ -143,7 +143,7 @@ def test_without_data_an_experiment_says_what_to_name(
 ) -> None:
     monkeypatch.delenv("REGARD_DATA", raising=False)
     for scale in ("quick", "full"):
-        lack = experiments[f"snell2021/{name}"]().lacks(scale)  # type: ignore[arg-type]
+        lack = EXPERIMENTS[f"snell2021/{name}"]().lacks(scale)  # type: ignore[arg-type]
         assert lack is not None and "--data" in lack
 
 
@@ -152,7 +152,7 @@ def test_soft_alignments_against_those_of_people(
 ) -> None:
     monkeypatch.setitem(aer.MOST, "quick", 60)
     monkeypatch.setitem(aer.QUICK, "held_out", 5)
-    experiment = experiments["snell2021/aer"]({"word_alignment": alignments})
+    experiment = EXPERIMENTS["snell2021/aer"]({"word_alignment": alignments})
     assert experiment.lacks("quick") is None
     runs = trained(experiment.plan("quick"), tmp_path / "trained")
     findings = experiment.measure(runs, "quick")
@@ -167,11 +167,11 @@ def test_soft_alignments_against_those_of_people(
 def test_pieces_know_their_words(alignments: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(aer.MOST, "quick", 60)
     monkeypatch.setitem(aer.QUICK, "held_out", 5)
-    config = experiments["snell2021/aer"]({"word_alignment": alignments}).plan("quick")["proxy"][0]
+    config = EXPERIMENTS["snell2021/aer"]({"word_alignment": alignments}).plan("quick")["proxy"][0]
     task = small(config).make_task()
     assert isinstance(task, Translation)
     given = [(("´", "dog"), ("hund", "der", "mann")), (("man",), ("mann",))]
-    batch, sources, targets = aer.spelt(task, given)
+    batch, sources, targets = aer.spell(task, given)
     for row, (numbers, words) in enumerate(zip(targets, (g[1] for g in given), strict=True)):
         for k, word in enumerate(words):
             inside = batch.target[row][numbers == k].tolist()
@@ -184,23 +184,25 @@ def test_counts_find_words_that_belong_together() -> None:
     rows = [(tuple(a.split()), tuple(b.split())) for a, b in pairs(200, 3)]
     once = [row for row in rows if len(set(row[0])) == len(row[0])][:20]
     straight = [Alignment.of((k, k) for k in range(len(source))) for source, _ in once]
-    for links in aer.by_counts(rows, once).values():
-        assert match(links, straight).error == 0
+    for links in aer.align_by_counts(rows, once).values():
+        assert match_links(links, straight).error == 0
 
 
 def test_a_file_of_aligned_sentences_that_does_not_fit_is_told_of(alignments: str) -> None:
     folder = Path(alignments)
     written(folder / "enfr.gold.gz", ["1-1"])
     with pytest.raises(RegardError, match="4 sentence pairs, but 1 lines of links"):
-        aligned_text.read_aligned(folder, "enfr")
+        _aligned_text.read_aligned(folder, "enfr")
     written(folder / "enfr.src-tgt.gz", ["one sentence alone"])
     with pytest.raises(RegardError, match=r"line 1.*\|\|\|"):
-        aligned_text.read_aligned(folder, "enfr")
+        _aligned_text.read_aligned(folder, "enfr")
 
 
 def test_published_alignments_have_their_known_error(real: Callable[[str], Path]) -> None:
-    aligned = aligned_text.read_aligned(real("word_alignment"), "enfr")
-    errors = {name: match(links, aligned.gold).error for name, links in aligned.programs.items()}
+    aligned = _aligned_text.read_aligned(real("word_alignment"), "enfr")
+    errors = {
+        name: match_links(links, aligned.gold).error for name, links in aligned.programs.items()
+    }
     assert errors == {
         "giza": pytest.approx(0.062, abs=5e-4),
         "fast_align": pytest.approx(0.121, abs=5e-4),

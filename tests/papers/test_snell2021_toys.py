@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from regard.display import Figure
-from regard.instruments.cooccurrence import cooccurrence
-from regard.papers import experiments, ledger, reproduce
-from regard.papers.experiment import Findings
+from regard.instruments.words.cooccurrence import cooccurrence
+from regard.papers import EXPERIMENTS, ledger, reproduce
+from regard.papers.framework.experiment import Findings
 from regard.papers.snell2021 import heads as many
 from regard.papers.snell2021 import ibm
-from regard.papers.snell2021.copying import WORDS
+from regard.papers.snell2021._learning import WORDS
 from regard.runs import Run, RunConfig, execute
 
 
@@ -28,7 +28,7 @@ def drawn(figures: Sequence[Figure]) -> None:
 
 
 def test_partners_occur_together_and_stand_out_of_the_table() -> None:
-    pairs = ibm.zipf(300, 12, length=5)
+    pairs = ibm.draw_zipf(300, 12, length=5)
     for source, target in pairs:
         assert sorted(word[1:] for word in source) == sorted(word[1:] for word in target)
     table = cooccurrence(pairs)
@@ -37,12 +37,12 @@ def test_partners_occur_together_and_stand_out_of_the_table() -> None:
 
 
 def test_the_peak_is_the_diagonal_over_the_rest_counted_by_hand() -> None:
-    counts = ibm.copied(50, vocabulary=6, length=4)
+    counts = ibm.count_copied(50, vocabulary=6, length=4)
     table = np.array([[counts.value(i, o) for o in counts.sources] for i in counts.sources])
     assert len(counts.sources) == 6
     other = [table[i, j] for i in range(6) for j in range(6) if i != j]
-    assert ibm.peak(counts) == pytest.approx(np.diag(table).mean() / np.mean(other) - 1)
-    assert ibm.peak(ibm.copied(50, vocabulary=6, length=6)) == pytest.approx(0)
+    assert ibm.measure_peak(counts) == pytest.approx(np.diag(table).mean() / np.mean(other) - 1)
+    assert ibm.measure_peak(ibm.count_copied(50, vocabulary=6, length=6)) == pytest.approx(0)
 
 
 def test_nothing_is_trained_for_the_count_tables(
@@ -58,7 +58,7 @@ def test_nothing_is_trained_for_the_count_tables(
     assert row["measures"]["flat_mixture"]["mean"] == 0
     assert not (tmp_path / "runs").exists()
     drawn(result.figures)
-    assert experiments["snell2021/ibm"]().plan("full") == {}
+    assert EXPERIMENTS["snell2021/ibm"]().plan("full") == {}
 
 
 def fake(config: RunConfig, folder: Path, accuracy: Sequence[float]) -> Run:
@@ -75,12 +75,12 @@ def fake(config: RunConfig, folder: Path, accuracy: Sequence[float]) -> Run:
 
 def judged(folder: Path, curves: dict[int, Sequence[float]], eight: Sequence[float]) -> Findings:
     """What the experiment says when single heads, and then eight, learn like this."""
-    experiment = experiments["snell2021/heads"]()
+    experiment = EXPERIMENTS["snell2021/heads"]()
     plan = experiment.plan("quick")
     runs = {
-        name: [fake(config, folder, curves[many.number(name)]) for config in configs]
+        name: [fake(config, folder, curves[many.read_seed(name)]) for config in configs]
         for name, configs in plan.items()
-        if many.number(name) in curves
+        if many.read_seed(name) in curves
     }
     for name, configs in experiment.then(runs, "quick").items():
         ends = eight if name != "all bad" else (0.1, 0.2)
@@ -89,13 +89,13 @@ def judged(folder: Path, curves: dict[int, Sequence[float]], eight: Sequence[flo
 
 
 def test_heads_are_sorted_by_all_seeds_of_the_data(tmp_path: Path) -> None:
-    plan = experiments["snell2021/heads"]().plan("quick")
+    plan = EXPERIMENTS["snell2021/heads"]().plan("quick")
     ends = {"head 0": (0.97, 0.99, 0.96), "head 1": (0.97, 0.94, 0.99), "head 2": (0.1, 0.59, 0.3)}
     runs = {
         name: [fake(c, tmp_path, (0.2, e)) for c, e in zip(plan[name], ends[name], strict=True)]
         for name in ends
     }
-    assert many.sorted_out(runs) == ([0], [2])
+    assert many.sort_heads(runs) == ([0], [2])
 
 
 def test_eight_heads_are_of_the_kinds_that_were_found(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_without_bad_heads_the_claim_is_not_judged(tmp_path: Path) -> None:
 
 
 def test_the_good_head_begins_as_it_did_alone(tmp_path: Path) -> None:
-    experiment = experiments["snell2021/heads"]()
+    experiment = EXPERIMENTS["snell2021/heads"]()
     plan = dict(list(experiment.plan("full").items())[:3])
     curves = {"head 0": (0.99,), "head 1": (0.2,), "head 2": (0.3,)}
     runs = {n: [fake(c, tmp_path, curves[n]) for c in group] for n, group in plan.items()}
@@ -136,7 +136,7 @@ def test_the_good_head_begins_as_it_did_alone(tmp_path: Path) -> None:
 
 
 def test_a_trained_candidate_can_be_judged(tmp_path: Path) -> None:
-    config = experiments["snell2021/heads"]().plan("quick")["head 0"][0]
+    config = EXPERIMENTS["snell2021/heads"]().plan("quick")["head 0"][0]
     tiny = {"updates": 2, "evaluate_every": 1, "batch": 2}
     small = replace(
         config,

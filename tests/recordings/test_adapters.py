@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard import RegardError, load_recording, record
+from regard.recordings import Site
 from regard.tasks import Batch, collate
 
 RNG = np.random.default_rng(0)
@@ -37,13 +38,14 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 # Arrays.
 
 
-def test_states_are_queries_and_keys_unless_told_otherwise(tmp_path: Path) -> None:
+def test_states_are_queries_and_keys_by_default(tmp_path: Path) -> None:
     arrays = plain()
     recording = record(arrays, out=tmp_path / "a.safetensors")
     assert recording["encoder.mask"].all() and recording["decoder.mask"].all()
     scores = arrays["decoder.states"] @ arrays["encoder.states"].transpose(0, 2, 1)
-    np.testing.assert_allclose(recording["scores"], scores, atol=1e-5)
-    np.testing.assert_allclose(recording["weights"], softmax(scores), atol=1e-5)
+    np.testing.assert_allclose(recording["scores"], scores[:, None], atol=1e-5)
+    np.testing.assert_allclose(recording["weights"], softmax(scores)[:, None], atol=1e-5)
+    assert recording.metadata.sites["attention"] == Site(plain=True)
     assert recording.words("encoder") == tuple("012345")
     np.testing.assert_array_equal(load_recording(tmp_path / "a.safetensors")["scores"],
                                   recording["scores"])  # fmt: skip
@@ -79,7 +81,9 @@ def test_heads() -> None:
     wanted = arrays["queries"] @ arrays["keys"][:, None].transpose(0, 1, 3, 2)
     np.testing.assert_allclose(recording["scores"], wanted, atol=1e-5)
     single = record(plain(queries=arrays["queries"][:, :1], keys=arrays["keys"]))
-    assert single.shape("queries") == (4, 3, 6)
+    assert single.shape("queries") == (4, 1, 3, 6)
+    bare = record(plain(queries=arrays["queries"][:, 0], keys=arrays["keys"]))
+    np.testing.assert_array_equal(bare["scores"], single["scores"])
 
 
 @pytest.mark.parametrize("heads", [1, 2])
@@ -90,7 +94,7 @@ def test_additive_scores_follow_from_the_vector(heads: int) -> None:
     wanted = np.einsum(
         "bhtsf,hf->bhts", np.tanh(q[:, :, :, None] + k[:, :, None]), vector.reshape(heads, 6)
     )
-    np.testing.assert_allclose(recording["scores"].reshape(wanted.shape), wanted, atol=1e-5)
+    np.testing.assert_allclose(recording["scores"], wanted, atol=1e-5)
     with pytest.raises(RegardError, match="Scores do not follow"):
         record(plain(queries=q, keys=k), scorer="additive")
 
@@ -105,8 +109,8 @@ def test_nothing_is_left_where_a_mask_is_false() -> None:
     recording = record(arrays)
     for name in recording.names():
         assert np.isfinite(recording[name]).all(), name
-    assert (recording["weights"][2, 0] == [0.5, 0.5, 0, 0, 0]).all()
-    assert (recording["weights"][:, 2] == 0).all()
+    assert (recording["weights"][2, 0, 0] == [0.5, 0.5, 0, 0, 0]).all()
+    assert (recording["weights"][:, 0, 2] == 0).all()
     assert (recording["alignment"] == [1, 1, -1]).all()
 
 
@@ -264,7 +268,7 @@ def test_modules_of_all_kinds_give_one_recording(kind: type[BatchFirst]) -> None
     wanted = record(same_weights(BatchFirst), at=at, batches=BATCHES)
     assert module.training and not module.encoder._forward_hooks
     assert recording.shape("encoder.states") == (5, 4, 8)
-    assert recording.shape("scores") == (5, 5, 4)
+    assert recording.shape("scores") == (5, 1, 5, 4)
     assert recording.names() == wanted.names()
     for name in wanted.names():
         np.testing.assert_allclose(recording[name], wanted[name], atol=1e-5, err_msg=name)
@@ -321,9 +325,9 @@ def test_packed_sequences_and_second_outputs() -> None:
           "keys": "encoder", "weights": "attention[1]"}  # fmt: skip
     recording = record(module, at=at, batches=BATCHES, call=lambda m, batch: m.run(batch))
     np.testing.assert_allclose(
-        recording["weights"].sum(axis=2), recording["decoder.mask"], atol=1e-5
+        recording["weights"][:, 0].sum(axis=2), recording["decoder.mask"], atol=1e-5
     )
-    assert recording.shape("weights") == (5, 5, 4)
+    assert recording.shape("weights") == (5, 1, 5, 4)
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ import torch
 import regard
 from regard import RegardError
 from regard.models import greedy
-from regard.recordings import Published, load_published
-from regard.recordings.published.layouts import LAYOUTS, Layout
-from regard.recordings.published.speller import NEVER
+from regard.models.published import Published, load_published
+from regard.models.published.layouts import LAYOUTS, Layout
+from regard.models.published.speller import NEVER
 from regard.tasks import EOS, PAD, SOS, Batch, collate
 
 ATTENTIVE, FIXED = "g2p_en_1.0.1_bahdanau", "g2p_en_2.1.0_noattention"
@@ -114,7 +114,7 @@ def test_gates_have_names_and_belong_to_their_words(model: Published, some: Batc
 
 def sites(model: Published, some: Batch) -> set[str]:
     output = model(some.source, some.source_lengths, some.inputs)
-    return {site.scorer for site in output.sites.values()}
+    return {site.score for site in output.sites.values()}
 
 
 def test_gradients_reach_every_parameter(model: Published, some: Batch) -> None:
@@ -148,7 +148,7 @@ def test_record_takes_the_models_vocabularies(model: Published, some: Batch) -> 
     )
     logits = recording["decoder.states"] @ recording.readout("state").T + recording["readout.bias"]
     if "attention.weights" in recording:
-        context = recording["weights"] @ recording["encoder.states"]
+        context = recording["weights"][:, 0] @ recording["encoder.states"]
         logits = logits + context @ recording.readout("context").T
     there = recording["decoder.mask"]
     np.testing.assert_array_equal(logits.argmax(-1)[there], recording["predictions"][there])
@@ -293,15 +293,15 @@ def test_attention_and_outputs_are_the_expected_ones(data: Path, attentive: Publ
 def test_the_recorded_scores_are_additive(data: Path, attentive: Published) -> None:
     cases = expected(data)
     recording = regard.record(attentive, pairs=[(case["in"], case["out"]) for case in cases])
-    assert recording.metadata.sites["attention"].scorer == "additive"
+    assert recording.metadata.sites["attention"].score == "additive"
     assert recording.shape("vector") == (1, 128)
     queries, keys = recording["queries"], recording["keys"]
-    scores = np.tanh(queries[:, :, None] + keys[:, None]) @ recording["vector"][0]
-    there = recording["decoder.mask"][:, :, None] & recording["encoder.mask"][:, None]
-    np.testing.assert_allclose(recording["scores"], scores * there, atol=1e-4)
+    scores = np.tanh(queries[:, 0, :, None] + keys[:, 0, None]) @ recording["vector"][0]
+    mask = recording["decoder.mask"][:, :, None] & recording["encoder.mask"][:, None]
+    np.testing.assert_allclose(recording["scores"][:, 0], scores * mask, atol=1e-4)
     # The model was right in every case, so its own inputs are the teacher's.
     np.testing.assert_array_equal(recording["predictions"], recording["targets"])
-    context = recording["weights"] @ recording["encoder.states"]
+    context = recording["weights"][:, 0] @ recording["encoder.states"]
     logits = recording["decoder.states"] @ recording.readout("state").T
     logits = logits + context @ recording.readout("context").T + recording["readout.bias"]
     np.testing.assert_array_equal(

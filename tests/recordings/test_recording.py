@@ -16,22 +16,22 @@ from safetensors.numpy import load_file, save_file
 
 import regard
 from regard import RegardError, load_recording, record
-from regard.models import Seq2Seq, models
-from regard.recordings import Recording, gather
+from regard.models import MODELS, Seq2Seq
+from regard.recordings import Recording, writer
 from regard.recordings import recording as recordings
 from regard.recordings.storage import File
-from regard.tasks import EOS, SOS, Task, tasks
+from regard.tasks import EOS, SOS, TASKS, Task
 
 
 @pytest.fixture(scope="module")
 def task() -> Task:
-    kind = tasks["reversal"]
+    kind = TASKS["reversal"]
     return kind(kind.Config())
 
 
 def build(task: Task, kind: str = "encoder-decoder", **changes: Any) -> Seq2Seq:
     torch.manual_seed(1)
-    config, model = models[kind]
+    config, model = MODELS[kind]
     words = len(task.source_vocabulary), len(task.target_vocabulary)
     return model(config(**{"hidden": 8, **changes}), *words)
 
@@ -114,7 +114,7 @@ def test_names_and_sites(saved: Path) -> None:
     assert recording.site() == "attention" and recording.site("attention") == "attention"
     assert recording["scores"].shape == recording.shape("attention.scores")
     np.testing.assert_allclose(
-        recording["scores"], recording["queries"] @ recording["keys"].transpose(0, 2, 1), atol=1e-5
+        recording["scores"], recording["queries"] @ recording["keys"].swapaxes(2, 3), atol=1e-5
     )
     assert recording.vocabulary("encoder").words == recording.words("encoder")
     with pytest.raises(RegardError, match=r"Did you mean 'encoder\.states'"):
@@ -214,7 +214,7 @@ def test_an_interruption_keeps_what_was_there(
 def test_too_large_for_memory(
     task: Task, attending: Seq2Seq, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("regard.recordings.gather.IN_MEMORY", 1000)
+    monkeypatch.setattr("regard.recordings.writer.IN_MEMORY", 1000)
     with pytest.raises(RegardError, match=r"too much for memory.*out=FILE"):
         record(attending, task=task, n=10)
     assert len(record(attending, task=task, n=10, out=tmp_path / "x.safetensors")) == 10
@@ -232,7 +232,7 @@ def test_padding_holds_zeros(task: Task, attending: Seq2Seq, inputs: Any) -> Non
             if axis in masks and axes[0] == "sample":
                 outside = np.moveaxis(values, place, 1)[~masks[axis]]
                 assert (outside == (-1 if name == "alignment" else 0)).all(), name
-    rows = recording["weights"].sum(axis=2)
+    rows = recording["weights"][:, 0].sum(axis=2)
     np.testing.assert_allclose(rows, there, atol=1e-5)
 
 
@@ -246,6 +246,46 @@ def test_what_the_decoder_was_fed(task: Task, attending: Seq2Seq) -> None:
     assert (own["decoder.words"] != teacher["decoder.words"]).any()
     assert own.metadata.origin["inputs"] == "own"
     np.testing.assert_array_equal(own["encoder.states"], teacher["encoder.states"])
+
+
+class Counting:
+    """How often each sample was drawn, and how many rows went through each way of a model."""
+
+    def __init__(self, task: Task, model: Seq2Seq, monkeypatch: pytest.MonkeyPatch):
+        self.drawn, self.rows = 0, {"encode": 0, "decode": 0, "step": 0}
+        draw = task.fresh
+
+        def fresh(size: int, *args: Any) -> Any:
+            self.drawn += size
+            return draw(size, *args)
+
+        monkeypatch.setattr(task, "fresh", fresh)
+        for way in self.rows:
+            monkeypatch.setattr(model, way, self._counted(way, getattr(model, way)))
+
+    def _counted(self, way: str, call: Any) -> Any:
+        def counting(given: Any, *args: Any, **options: Any) -> Any:
+            self.rows[way] += len(given if way == "encode" else given.states)
+            return call(given, *args, **options)
+
+        return counting
+
+
+@pytest.mark.parametrize("also", [(), ("gates", "values"), ("lexical",)])
+@pytest.mark.parametrize("inputs", ["own", "teacher"])
+def test_every_sample_is_drawn_and_read_once(
+    inputs: Any, also: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = TASKS["reversal"]
+    task = kind(kind.Config())
+    model = build(task, attention="dot", cell="gru")
+    counted = Counting(task, model, monkeypatch)
+    recording = record(
+        model, task=task, n=300, inputs=inputs, also=also, out=tmp_path / "x.safetensors"
+    )
+    assert counted.drawn == 300 == len(recording)
+    assert counted.rows["encode"] == counted.rows["decode"] == 300
+    assert bool(counted.rows["step"]) == (inputs == "own")
 
 
 def test_gates_on_request(task: Task) -> None:
@@ -280,10 +320,10 @@ def test_a_transformer_has_sites_on_both_sides(task: Task, tmp_path: Path) -> No
 def test_additive_attention_keeps_its_vector(task: Task) -> None:
     recording = record(build(task, attention="additive"), task=task, n=4)
     assert recording.axes("vector") == ("head", "features")
-    sums = recording["queries"][:, :, None] + recording["keys"][:, None]
-    there = recording["decoder.mask"][:, :, None] & recording["encoder.mask"][:, None]
-    scores = np.tanh(sums) @ recording["vector"][0] * there
-    np.testing.assert_allclose(recording["scores"], scores, atol=1e-5)
+    sums = recording["queries"][:, 0, :, None] + recording["keys"][:, 0, None]
+    mask = recording["decoder.mask"][:, :, None] & recording["encoder.mask"][:, None]
+    scores = np.tanh(sums) @ recording["vector"][0] * mask
+    np.testing.assert_allclose(recording["scores"][:, 0], scores, atol=1e-5)
 
 
 def test_pairs_of_words(task: Task, attending: Seq2Seq) -> None:
@@ -327,18 +367,39 @@ def test_pieces_may_differ_in_width() -> None:
             words = np.ones((rows, width), dtype=np.uint8)
             yield {"encoder.words": words, "encoder.mask": words > 0}
 
-    sizes = gather.Sizes(3, 5, 0)
+    sizes = writer.Sizes(3, 5, 0)
     metadata = recordings.Metadata(("a", "b"), ())
-    recording: Recording = gather.gather(pieces(), {}, sizes, metadata)
+    recording: Recording = writer.write_recording(pieces(), {}, sizes, metadata)
     assert recording["encoder.words"].dtype == np.int32
     assert recording["encoder.words"].sum(axis=1).tolist() == [3, 3, 5]
 
 
+def test_an_alignment_is_padded_with_none(tmp_path: Path) -> None:
+    """Pieces of different widths: what is not there is attended to nowhere, not at the first."""
+    kind = TASKS["one-to-one"]
+    task = kind(kind.Config.model_validate({"shortest": 2, "longest": 7}))
+    model = build(task, attention="dot", cell="gru")
+    whole = task.fresh(300, 0)
+    whole = whole[torch.argsort(whole.target_lengths)]
+    batches = list(whole.pieces(250))
+    assert batches[0].target.shape[1] < batches[1].target.shape[1]
+    vocabularies = task.source_vocabulary, task.target_vocabulary
+    given: dict[str, Any] = {"vocabularies": vocabularies, "inputs": "teacher"}
+    file = tmp_path / "x.safetensors"
+    recording = record(model, batches=batches, out=file, **given)
+    mask = recording["decoder.mask"]
+    assert (recording["alignment"][~mask] == -1).all() and (recording["alignment"][mask] >= 0).all()
+    at_once = record(model, batches=[whole], **given)
+    np.testing.assert_array_equal(recording["alignment"], at_once["alignment"])
+    found = [regard.aer(r).first.match for r in (recording, at_once)]
+    assert found[0] == found[1] and found[0].sure == mask.sum()
+
+
 @pytest.mark.parametrize("name", ["copying", "keyword"])
 def test_a_recording_knows_that_no_word_ends(name: str, tmp_path: Path) -> None:
-    kind = tasks[name]
+    kind = TASKS[name]
     task = kind(kind.Config.model_validate({"vocabulary": 6, "length": 5}))
-    config, made = models["encoder-decoder"]
+    config, made = MODELS["encoder-decoder"]
     model = made(config(hidden=8), len(task.source_vocabulary), len(task.target_vocabulary))
     record(model, n=4, task=task, out=tmp_path / "r.safetensors")
     read = recordings.load_recording(tmp_path / "r.safetensors")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from regard.display import Figure, Heat, Panel, Table
-from regard.papers.reproduce import Result
+from regard.papers.framework.result import Result
 from regard.report import render, write_markdown
 
 EVIL = "<script>alert('&')</script>"

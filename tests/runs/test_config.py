@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from regard.errors import RegardError
-from regard.models import presets
 from regard.runs import RunConfig, assemble
-from regard.tasks import tasks
+from regard.runs.presets import PRESETS
+from regard.tasks import TASKS
 
 
 def test_json_and_back() -> None:
@@ -43,8 +43,8 @@ def test_all_faults_at_once_with_nearest_names() -> None:
     for right in ("'reversal'", "'chapter36'", "'hidden'", "'training.updates'"):
         assert f"Did you mean {right}" in text
     assert "model.embedding='x' does not fit" in text
-    assert ", ".join(sorted(tasks)) in text
-    assert ", ".join(sorted(presets)) in text
+    assert ", ".join(sorted(TASKS)) in text
+    assert ", ".join(sorted(PRESETS)) in text
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_faults_say_what_would_fit(settings: dict[str, object], says: str) -> No
 
 
 def test_every_preset_assembles_and_builds() -> None:
-    for name in presets:
+    for name in PRESETS:
         config = assemble("reversal", name, 0, {"hidden": 8})
         assert config.make_model(config.make_task()).parameter_count > 0
 
@@ -77,8 +77,8 @@ def test_a_preset_has_settings_of_its_own_for_a_task() -> None:
     assert assemble("escan", "ao", 0, {"time_scale": 30}).to_json()["model"]["time_scale"] == 30
 
 
-@pytest.mark.parametrize("preset", list(presets))
-@pytest.mark.parametrize("task", list(tasks))
+@pytest.mark.parametrize("preset", list(PRESETS))
+@pytest.mark.parametrize("task", list(TASKS))
 def test_every_preset_fits_every_task(
     preset: str, task: str, task_files: dict[str, dict[str, Any]]
 ) -> None:

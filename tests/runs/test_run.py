@@ -15,8 +15,7 @@ import pytest
 import torch
 
 from regard.errors import RegardError
-from regard.runs import Run, RunConfig, assemble, execute, list_runs, run_all
-from regard.runs import run as run_module
+from regard.runs import Run, RunConfig, assemble, execute, execution, list_runs, run_all
 from regard.runs.files import locked, read_json, read_tensors
 from regard.training import loop
 
@@ -37,7 +36,8 @@ def test_a_run_explains_itself(tmp_path: Path) -> None:
     run = execute(config(), tmp_path, preset="chapter36")
     assert run.done
     assert {p.name for p in run.folder.iterdir()} == {
-        "config.json", "provenance.json", "metrics.jsonl", "checkpoints", "DONE", "LOCK",
+        "config.json", "provenance.json", "sizes.json", "metrics.jsonl", "checkpoints", "DONE",
+        "LOCK",
     }  # fmt: skip
     assert run.checkpoints() == [0, 20, 40, 50]
     assert len(run.curve("loss")[0]) == 50
@@ -186,11 +186,11 @@ def test_cut_after_stopping_early_it_does_not_train_on(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    real = run_module.final_metrics
-    monkeypatch.setattr(run_module, "final_metrics", killed)
+    real = execution.final_metrics
+    monkeypatch.setattr(execution, "final_metrics", killed)
     with pytest.raises(KeyboardInterrupt):
         execute(wanted, tmp_path / "cut")
-    monkeypatch.setattr(run_module, "final_metrics", real)
+    monkeypatch.setattr(execution, "final_metrics", real)
     cut = execute(wanted, tmp_path / "cut")
     assert contents(cut) == contents(whole)
     assert cut.summary["updates"] == whole.summary["updates"]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.tasks.addition import Addition, working
+from regard.tasks.synthetic.addition import Addition, show_working
 
 
 def pairs(task: Addition, count: int = 300) -> list[tuple[str, str]]:
@@ -32,7 +32,7 @@ def test_digits_sampling_gives_exact_sizes() -> None:
 
 @given(st.integers(0, 99_999), st.integers(0, 99_999))
 def test_the_working_is_sound(a: int, b: int) -> None:
-    *steps, answer = working(a, b).split(";")
+    *steps, answer = show_working(a, b).split(";")
     carry, digits = 0, ""
     for column, step in enumerate(steps):
         left, total = step.split("=")

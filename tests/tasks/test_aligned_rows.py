@@ -7,7 +7,7 @@ import pytest
 
 from regard.errors import RegardError
 from regard.tasks import Vocabulary
-from regard.tasks.aligned_rows import Row, batch_of, paths_in, read
+from regard.tasks.aligned_rows import Row, find_files, make_batch, read_rows
 
 GOOD = "a b .\tx y\t0 1\n"
 
@@ -15,7 +15,7 @@ GOOD = "a b .\tx y\t0 1\n"
 def faults(folder: Path, content: bytes, ends: bool = False) -> tuple[str, ...]:
     (folder / "rows.tsv").write_bytes(content)
     with pytest.raises(RegardError) as caught:
-        read(folder, ["rows"], optional=[], ends=ends)
+        read_rows(folder, ["rows"], optional=[], ends=ends)
     return caught.value.faults
 
 
@@ -26,14 +26,14 @@ def test_rows_come_without_the_stop(tmp_path: Path, packed: bool) -> None:
         (tmp_path / "rows.tsv.gz").write_bytes(gzip.compress(content))
     else:
         (tmp_path / "rows.tsv").write_bytes(content)
-    rows = read(tmp_path, ["rows"], optional=["more"], ends=False)
+    rows = read_rows(tmp_path, ["rows"], optional=["more"], ends=False)
     assert rows == {"rows": [Row(("a", "b"), ("x", "y"), (0, 1)), Row(("c",), ("z",), (1,))]}
 
 
 def test_an_end_has_an_attention_target(tmp_path: Path) -> None:
     (tmp_path / "rows.tsv").write_text("a b .\tx y\t0 1 2\n", encoding="utf-8")
-    rows = read(tmp_path, ["rows"], optional=[], ends=True)["rows"]
-    batch = batch_of(rows, Vocabulary.of("ab"), Vocabulary.of("xy"), ends=True)
+    rows = read_rows(tmp_path, ["rows"], optional=[], ends=True)["rows"]
+    batch = make_batch(rows, Vocabulary.of("ab"), Vocabulary.of("xy"), ends=True)
     assert batch.source.tolist() == batch.target.tolist() == [[3, 4, 2]]
     assert batch.alignment is not None
     assert batch.alignment.tolist() == [[0, 1, 2]]
@@ -41,7 +41,7 @@ def test_an_end_has_an_attention_target(tmp_path: Path) -> None:
 
 def test_alignments_are_filled_up_with_nowhere() -> None:
     rows = [Row(("a", "b"), ("x", "y"), (0, 1)), Row(("a",), ("x",), (0,))]
-    batch = batch_of(rows, Vocabulary.of("ab"), Vocabulary.of("xy"), ends=False)
+    batch = make_batch(rows, Vocabulary.of("ab"), Vocabulary.of("xy"), ends=False)
     assert batch.alignment is not None
     assert batch.alignment.tolist() == [[0, 1], [0, -1]]
     assert batch.target.tolist() == [[3, 4], [3, 0]]
@@ -95,24 +95,24 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
 def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
     (tmp_path / "rows.tsv.gz").write_bytes(gzip.compress(GOOD.encode() * 100)[:-12])
     with pytest.raises(RegardError, match=r"rows\.tsv\.gz is gzipped but damaged"):
-        read(tmp_path, ["rows"], optional=[], ends=False)
+        read_rows(tmp_path, ["rows"], optional=[], ends=False)
 
 
 def test_missing_files_are_named_with_what_should_be_there(tmp_path: Path) -> None:
     (tmp_path / "b.tsv").write_text(GOOD, encoding="utf-8")
     with pytest.raises(RegardError) as caught:
-        read(tmp_path, ["a", "b", "c"], optional=["d"], ends=False)
+        read_rows(tmp_path, ["a", "b", "c"], optional=["d"], ends=False)
     assert caught.value.faults == (
         f"{tmp_path} has no a.tsv, c.tsv. The folder should hold a.tsv, b.tsv, c.tsv, each plain"
         " or as .tsv.gz.",
     )
     with pytest.raises(RegardError, match=r"There is no folder .*nowhere\. Check task\.data"):
-        read(tmp_path / "nowhere", ["a"], optional=[], ends=False)
+        read_rows(tmp_path / "nowhere", ["a"], optional=[], ends=False)
 
 
 def test_a_plain_file_comes_before_a_packed_one(tmp_path: Path) -> None:
-    assert paths_in(tmp_path, ["a"]) == {"a": tmp_path / "a.tsv"}
+    assert find_files(tmp_path, ["a"]) == {"a": tmp_path / "a.tsv"}
     (tmp_path / "a.tsv.gz").touch()
-    assert paths_in(tmp_path, ["a"]) == {"a": tmp_path / "a.tsv.gz"}
+    assert find_files(tmp_path, ["a"]) == {"a": tmp_path / "a.tsv.gz"}
     (tmp_path / "a.tsv").touch()
-    assert paths_in(tmp_path, ["a"]) == {"a": tmp_path / "a.tsv"}
+    assert find_files(tmp_path, ["a"]) == {"a": tmp_path / "a.tsv"}

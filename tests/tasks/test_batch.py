@@ -2,13 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.errors import RegardError
-from regard.tasks.batch import collate, mean_offset, reverse, turned
+from regard.tasks.batch import collate, reverse, reverse_sources
 
 rows = st.lists(st.lists(st.integers(3, 9), min_size=1, max_size=6), min_size=1, max_size=5)
 
@@ -39,20 +37,10 @@ def test_pieces_cut_padding_away() -> None:
     assert len(batch[:0]) == 0
 
 
-def test_mean_offset_counts_words_with_an_alignment_only() -> None:
-    batch = collate([[3, 4, 2], [3, 4, 2]], [[5, 6, 2], [5, 2]])
-    aligned = replace(batch, alignment=torch.tensor([[1, -1, 2], [0, 2, 9]]))
-    assert mean_offset(aligned).tolist() == [0.5, 1.0, 0.0]
-    nowhere = replace(batch, alignment=torch.full((2, 3), -1))
-    assert mean_offset(nowhere).tolist() == [0.0, 0.0, 0.0]
-    with pytest.raises(RegardError, match="such as escan"):
-        mean_offset(batch)
-
-
 def test_alignments_turn_with_their_source() -> None:
     batch = collate([[3, 4, 5, 2], [3, 2]], [[6, 7, 8, 2], [6, 2]])
     aligned = replace(batch, alignment=torch.tensor([[0, 1, -1, 3], [0, 1, -1, -1]]))
-    back = turned(aligned)
+    back = reverse_sources(aligned)
     assert back.source.tolist() == [[5, 4, 3, 2], [3, 2, 0, 0]]
     assert back.alignment is not None
     assert back.alignment.tolist() == [[2, 1, -1, 3], [0, 1, -1, -1]]
@@ -60,9 +48,9 @@ def test_alignments_turn_with_their_source() -> None:
 
 def test_a_start_and_a_missing_end_are_minded_when_turning() -> None:
     batch = collate([[1, 5, 6, 7, 2], [1, 8, 2]], [[5], [6]], [[1], [2]])
-    back = turned(batch, starts=True)
+    back = reverse_sources(batch, starts=True)
     assert back.source.tolist() == [[1, 7, 6, 5, 2], [1, 8, 2, 0, 0]]
     assert back.alignment is not None and back.alignment.tolist() == [[3], [2]]
-    back = turned(collate([[5, 6, 7], [8, 2]], [[5], [6]], [[2], [-1]]), ends=False)
+    back = reverse_sources(collate([[5, 6, 7], [8, 2]], [[5], [6]], [[2], [-1]]), ends=False)
     assert back.source.tolist() == [[7, 6, 5], [2, 8, 0]]
     assert back.alignment is not None and back.alignment.tolist() == [[0], [-1]]

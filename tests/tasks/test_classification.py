@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from regard.errors import RegardError
-from regard.tasks.classification import Classification, tokens
+from regard.tasks.text.classification import Classification, tokenise
 
 ROWS = [(("bad", "good")[n % 2], f"Film number {n} was_it {n % 2}, yes.") for n in range(30)]
 
@@ -96,7 +96,7 @@ def test_a_file_for_each_label(tmp_path: Path) -> None:
     ]
     task = classification(data=",".join(paths), labels="bad,good")
     whole = classification(data=written(tmp_path / "plain.tsv", tsv(ROWS)))
-    assert task.files(task.config) == tuple(map(Path, paths))
+    assert task.config.files() == tuple(map(Path, paths))
     every = [{row for part in t.rows for row in texts(t, part)} for t in (task, whole)]
     assert len(every[0]) > 1
     assert {label for label, _ in every[0]} == {"bad", "good"} == {label for label, _ in every[1]}
@@ -128,12 +128,12 @@ def test_labels_are_kept_renamed_and_in_order(tmp_path: Path) -> None:
 )
 def test_words_by_the_rules(settings: dict[str, object], expected: str) -> None:
     config = Classification.Config.model_validate({"data": "x", "lowercase": False, **settings})
-    assert " ".join(tokens("It's 1993, a_b 7!", config)) == expected
+    assert " ".join(tokenise("It's 1993, a_b 7!", config)) == expected
 
 
 def test_no_text_can_say_padding() -> None:
     config = Classification.Config(data="x", tokens="spaces", lowercase=False)
-    assert tokens("a <PAD> <SOS> <UNK>", config) == ("a", "<UNK>", "<UNK>", "<UNK>")
+    assert tokenise("a <PAD> <SOS> <UNK>", config) == ("a", "<UNK>", "<UNK>", "<UNK>")
 
 
 def test_rare_words_of_training_are_unknown(tmp_path: Path) -> None:

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from regard.errors import RegardError
-from regard.tasks import EOS, PAD, SOS, Batch, CorpusTask, Task, tasks
+from regard.tasks import EOS, PAD, SOS, TASKS, Batch, CorpusTask, Task
 from regard.tasks.batch import mask
 
 
-@pytest.fixture(params=list(tasks))
+@pytest.fixture(params=list(TASKS))
 def task(request: pytest.FixtureRequest, task_files: dict[str, dict[str, Any]]) -> Task:
-    kind = tasks[request.param]
+    kind = TASKS[request.param]
     settings = {"held_out": 20, **task_files.get(request.param, {})}
     return kind(kind.Config.model_validate(settings))
 
@@ -109,7 +109,7 @@ def test_what_determines_a_task_is_said(
     task: Task, request: pytest.FixtureRequest, task_files: dict[str, dict[str, Any]]
 ) -> None:
     name = request.node.callspec.params["task"]
-    assert [*map(str, task.files(task.config))] == [
+    assert [*map(str, task.config.files())] == [
         value for value in task_files.get(name, {}).values() if isinstance(value, str)
     ]
 
@@ -130,8 +130,8 @@ def test_fixed_rows_are_held_out_and_all_trained_on(task: Task) -> None:
     assert pairs(task.train_batch(0, len(task.rows["train"]), seed=3)) == train
     for name in task.splits:
         seen = pairs(task.split(name)) & train
-        assert not seen or (name == task.looked_at and seen == train)
-    assert task.looked_at in task.splits
+        assert not seen or (name == task.default_split and seen == train)
+    assert task.default_split in task.splits
     assert len(task.split("validation")) == task.config.held_out
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from regard.tasks.copying import Copying
+from regard.tasks.synthetic.copying import Copying
 
 
 def drawn(size: int = 64, seed: int = 0, **keys: object) -> tuple[Copying, list[list[int]]]:

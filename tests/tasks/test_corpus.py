@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from regard.errors import RegardError
 from regard.tasks import EOS, CorpusTask, TaskConfig, Vocabulary, collate
-from regard.tasks.corpus import parted, places
+from regard.tasks.corpus import partition, pick_rows
 
 
 class Ten(CorpusTask):
@@ -46,11 +46,9 @@ def test_batches_may_be_larger_than_the_corpus(ten: Ten) -> None:
 
 
 @given(st.integers(0, 50), st.integers(1, 30), st.integers(0, 5), st.integers(1, 20))
-def test_places_do_not_depend_on_the_batch_size(
-    start: int, size: int, seed: int, count: int
-) -> None:
-    alone = [int(places(start + i, 1, seed, count)[0]) for i in range(size)]
-    assert places(start, size, seed, count).tolist() == alone
+def test_rows_do_not_depend_on_the_batch_size(start: int, size: int, seed: int, count: int) -> None:
+    alone = [int(pick_rows(start + i, 1, seed, count)[0]) for i in range(size)]
+    assert pick_rows(start, size, seed, count).tolist() == alone
 
 
 def test_training_rows_obey_the_settings() -> None:
@@ -71,8 +69,8 @@ def test_splits_are_the_given_rows(ten: Ten) -> None:
 
 
 def test_parts_share_nothing() -> None:
-    first, second, rest = parted(20, [3, 4], "task.held_out")
+    first, second, rest = partition(20, [3, 4], "task.held_out")
     assert [len(first), len(second), len(rest)] == [3, 4, 13]
     assert sorted([*first, *second, *rest]) == list(range(20))
     with pytest.raises(RegardError, match=r"task.held_out=10 sets 20 of 20"):
-        parted(20, [10, 10], "task.held_out")
+        partition(20, [10, 10], "task.held_out")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.tasks.keyword import Keyword
+from regard.tasks.synthetic.keyword import Keyword
 
 KEY, NEGATIVE, POSITIVE = 2, 2, 3
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from regard.errors import RegardError
-from regard.recordings.record import record, samples
+from regard.recordings.record import draw_samples, record
 from regard.runs.config import assemble
 from regard.tasks import SPECIAL, Batch
-from regard.tasks.lookup import FILES, Lookup
+from regard.tasks.lookup.lookup import FILES, Lookup
 
 Words = tuple[str, ...]
 DEFAULT = {
@@ -160,7 +160,7 @@ def test_more_said_than_asked_does_not_count() -> None:
 
 
 def test_recordings_look_at_all_rows() -> None:
-    assert sum(len(piece) for piece in samples(lookup(), 1000, 0, None)()) == 576
+    assert sum(len(piece) for piece in draw_samples(lookup(), 1000)) == 576
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.tasks.reversal import Reversal
+from regard.tasks.synthetic.reversal import Reversal
 
 
 @given(st.integers(1, 8), st.integers(0, 8), st.integers(2, 26), st.integers(0, 999))

@@ -11,8 +11,8 @@ import torch
 from regard.errors import RegardError
 from regard.runs.config import assemble
 from regard.tasks import Batch
-from regard.tasks.scan import Scan
-from regard.tasks.scan_grammar import commands, origins
+from regard.tasks.scan._grammar import commands, origins
+from regard.tasks.scan.scan import Scan
 
 BY_HAND = {
     "jump": "I_JUMP",
@@ -210,7 +210,7 @@ def test_validation_is_taken_from_training_where_it_has_no_file(tmp_path: Path) 
 def test_held_out_is_refused_where_validation_has_a_file(tmp_path: Path) -> None:
     data = folder(tmp_path, TURN, validation=TURN.replace("left", "right").replace("LEFT", "RIGHT"))
     assert len(Scan(Scan.Config(split="jump", data=data)).rows["train"]) == 4
-    with pytest.raises(RegardError, match=r"task.held_out=1 has no effect, as there is .*\.tsv\."):
+    with pytest.raises(RegardError, match=r"task.held_out=1 has no effect, as there are files"):
         Scan(Scan.Config(split="jump", data=data, held_out=1))
 
 

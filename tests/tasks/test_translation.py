@@ -11,10 +11,10 @@ import torch
 from pydantic import ValidationError
 
 from regard.errors import RegardError
-from regard.models import models
+from regard.models import MODELS
 from regard.tasks import EOS, PAD, SOS
-from regard.tasks import pieces as pieces_module
-from regard.tasks.translation import Translation
+from regard.tasks.text import _pieces as pieces_module
+from regard.tasks.text.translation import Translation
 from regard.training.bleu import Spoken, bleu, scorer, translations
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -81,9 +81,9 @@ def test_held_out_files_are_taken_whole(tmp_path: Path) -> None:
     long = int((sides > longest).sum())
     assert 0 < long < 100 == len(task.rows["train"]) + long
     assert task.skipped == {f"sentences over {longest} pieces": long}
-    assert [path.name for path in task.files(task.config)] == ["f", "v", "t1", "t2"]
+    assert [path.name for path in task.config.files()] == ["f", "v", "t1", "t2"]
     assert "has no effect" in faults(**keys, held_out=3)[0]
-    assert "Raise task.longest" in faults(**{**keys, "longest": 1})[0]
+    assert "raise task.longest" in faults(**{**keys, "longest": 1})[0]
     with pytest.raises(RegardError, match="no split 'dev'"):
         task.references("dev")
 
@@ -114,15 +114,15 @@ def test_the_same_text_gives_the_same_pieces_once(
 ) -> None:
     sentences = [text for pair in PAIRS for text in pair]
     assert pieces_module.train(sentences, 60) == pieces_module.train(sentences, 60)
-    first = pieces_module.pieces_of(sentences, 60)
+    first = pieces_module.find_pieces(sentences, 60)
     kept = list((tmp_path / "cache" / "pieces").iterdir())
     assert [path.suffix for path in kept] == [".model"]
     monkeypatch.setattr(pieces_module, "train", None)  # it is read, not made
-    assert pieces_module.pieces_of(sentences, 60).vocabulary == first.vocabulary
+    assert pieces_module.find_pieces(sentences, 60).vocabulary == first.vocabulary
     monkeypatch.undo()
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
     kept[0].write_bytes(b"broken")
-    assert pieces_module.pieces_of(sentences, 60).vocabulary == first.vocabulary
+    assert pieces_module.find_pieces(sentences, 60).vocabulary == first.vocabulary
     assert kept[0].read_bytes() != b"broken"
 
 
@@ -168,7 +168,7 @@ def test_a_missing_package_is_named(package: str, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(RegardError, match=r"pip install 'regard\[text\]'"):
-        scorer() if package == "sacrebleu" else pieces_module.pieces_of(["a"], 60)
+        scorer() if package == "sacrebleu" else pieces_module.find_pieces(["a"], 60)
 
 
 def test_bleu_is_that_of_the_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,7 @@ def test_bleu_is_that_of_the_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     task = translation(source=written(tmp_path / "f", PAIRS), held_out=20)
     assert isinstance(task, Spoken)
-    config, kind = models["encoder-decoder"]
+    config, kind = MODELS["encoder-decoder"]
     model = kind(config(hidden=8), 60, 60)
     said = translations(model, task, task.split("test"), width=2)
     alone = [translations(model, task, task.split("test")[i : i + 1], 2)[0] for i in range(20)]

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from regard.errors import RegardError
-from regard.models import greedy, models
-from regard.models.outputs import Output
+from regard.models import MODELS, greedy
+from regard.models.seq2seq import Output
 from regard.runs import assemble
-from regard.tasks import EOS, Batch, Task, tasks
+from regard.tasks import EOS, TASKS, Batch, Task
 from regard.training import Trainer, TrainingConfig, evaluate, predict
 from regard.training.forcing import forced_steps, forward
 from regard.training.losses import l2_gradient, likelihood
@@ -19,11 +19,11 @@ from regard.training.schedules import forcing_chance, learning_rate
 
 
 def reversal(**settings: object) -> Task:
-    return tasks["reversal"](tasks["reversal"].Config(**settings))
+    return TASKS["reversal"](TASKS["reversal"].Config(**settings))
 
 
 def model_for(task: Task, **settings: object):
-    config, kind = models["encoder-decoder"]
+    config, kind = MODELS["encoder-decoder"]
     return kind(config(hidden=16, **settings), len(task.source_vocabulary), 29)
 
 
@@ -204,9 +204,9 @@ def test_l2_is_the_gradient_of_the_squares() -> None:
 
 def test_words_with_the_number_of_an_end_are_counted_where_there_is_none() -> None:
     """A model that copies by heart gets all right, although number 2 comes anywhere."""
-    task = tasks["copying"](tasks["copying"].Config.model_validate({"vocabulary": 4, "length": 4}))
+    task = TASKS["copying"](TASKS["copying"].Config.model_validate({"vocabulary": 4, "length": 4}))
     batch = task.split("test")
-    config, kind = models["encoder-decoder"]
+    config, kind = MODELS["encoder-decoder"]
     model = kind(config(hidden=4), 6, 6)
     steps = iter(range(100))
 

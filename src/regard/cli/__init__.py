@@ -1,1 +1,1 @@
-"""Commands, thin: parse, call, print."""
+"""The command line: a file per command; what begins with `_` helps them."""

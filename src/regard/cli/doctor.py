@@ -1,4 +1,4 @@
-"""What `regard doctor` looks at."""
+"""`regard doctor`: whether everything that Regard needs is there and works."""
 
 from __future__ import annotations
 
@@ -6,59 +6,70 @@ import os
 import platform
 import tempfile
 from collections.abc import Callable
-from importlib.metadata import version
-from pathlib import Path
+from importlib import import_module
 
-import torch
+import typer
 
-from regard.display import Figure, Line, Panel, Table
-from regard.runs import assemble, execute, runs_folder
+import regard
+from regard.cli._options import Json
+
+EXAMPLE = "regard doctor --json"
 
 
-def checks() -> tuple[Table, bool]:
-    """Every check with what it found, and whether all is well."""
+def doctor(json: Json = False) -> None:
+    """Check that everything Regard needs is there and works."""
+    from regard.cli._console import show
+    from regard.display import Table
+
     rows = []
     for name, check in CHECKS.items():
         try:
             rows.append((name, "ok", check()))
         except Exception as error:
             rows.append((name, "problem", f"{type(error).__name__}: {error}"))
-    healthy = all(state == "ok" for _, state, _ in rows)
-    return Table("Doctor", ("check", "state", "found"), tuple(rows)), healthy
+    show(Table("Doctor", ("check", "state", "found"), tuple(rows)), json)
+    if any(state != "ok" for _, state, _ in rows):
+        raise typer.Exit(2)
 
 
-def _device() -> str:
-    devices = ["cpu"]
-    devices += ["cuda"] if torch.cuda.is_available() else []
-    devices += ["mps"] if torch.backends.mps.is_available() else []
-    return f"{', '.join(devices)}; {os.cpu_count()} cores"
+def _devices() -> str:
+    import torch
+
+    devices = {"cpu": True, "cuda": torch.cuda.is_available()}
+    devices["mps"] = torch.backends.mps.is_available()
+    return (
+        f"{', '.join(name for name, usable in devices.items() if usable)}; {os.cpu_count()} cores"
+    )
 
 
 def _folder() -> str:
     """Whether runs can be written where they would go, without leaving anything behind."""
+    from regard.runs.run import runs_folder
+
     folder = runs_folder().absolute()
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    with tempfile.TemporaryDirectory(dir=there):
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    with tempfile.TemporaryDirectory(dir=existing):
         return f"{folder} can be written"
 
 
 def _training() -> str:
     with tempfile.TemporaryDirectory() as folder:
-        config = assemble("reversal", "chapter36", 0, {"updates": 2, "hidden": 8, "held_out": 4})
-        run = execute(config, Path(folder))
+        run = regard.train("reversal", out=folder, updates=2, hidden=8, held_out=4)
         return f"two updates of a small model, loss {run.curve('loss')[1][-1]:.2f}"
 
 
 def _drawing() -> str:
+    from regard.display import Figure, Line, Panel
+
     figure = Figure("test", "", (Panel("", "x", "y", (Line("", (0.0, 1.0), (0.0, 1.0)),)),))
     return f"a figure of {len(figure.svg()):,} characters, {len(figure.interactive())} parts"
 
 
 CHECKS: dict[str, Callable[[], str]] = {
     "python": platform.python_version,
-    "regard": lambda: version("regard"),
-    "torch": lambda: str(torch.__version__),
-    "devices": _device,
+    "regard": lambda: regard.__version__,
+    "torch": lambda: str(import_module("torch").__version__),
+    "devices": _devices,
     "runs": _folder,
     "training": _training,
     "figures": _drawing,

@@ -6,7 +6,7 @@ plain data: it goes into a result file and comes out again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -31,6 +31,11 @@ class Line:
     points: bool = False
     dashed: bool = False
 
+    @classmethod
+    def of(cls, label: str, x: Iterable[float], found: Iterable[Estimate], colour: int = 0) -> Line:
+        """Through the means, with a band over the intervals."""
+        return cls(label, tuple(map(float, x)), *_spread(found), colour)
+
 
 @dataclass(frozen=True)
 class Bars:
@@ -44,13 +49,22 @@ class Bars:
     colour: int = 0
 
     @classmethod
-    def of(cls, label: str, found: Mapping[str, Estimate], colour: int = 0) -> Bars:
-        """One bar per name, as high as its mean, whiskers over its interval."""
-        values = found.values()
-        mean, low, high = (
-            tuple(getattr(value, what) for value in values) for what in ("mean", "low", "high")
-        )
-        return cls(label, tuple(found), mean, low, high, colour)
+    def of(cls, label: str, found: Mapping[Any, Estimate], colour: int = 0) -> Bars:
+        """One bar per name or number, as high as its mean, whiskers over its interval."""
+        places = tuple(x if isinstance(x, str) else float(x) for x in found)
+        return cls(label, places, *_spread(found.values()), colour)
+
+
+def _spread(
+    found: Iterable[Estimate],
+) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:
+    """Means, and low and high ends of the intervals."""
+    values = list(found)
+    return (
+        tuple(e.mean for e in values),
+        tuple(e.low for e in values),
+        tuple(e.high for e in values),
+    )
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
-from html import escape
-from importlib.resources import files
 from typing import Any
 
 from regard.display.figure import Figure
+from regard.display.page import render_page
 
 Specification = dict[str, Any]
 
@@ -20,30 +18,13 @@ def film_page(title: str, moments: Sequence[tuple[str, Figure]], about: str = ""
     Each moment is drawn anew, so that figures may differ in their marks and panels. Axes keep
     the range of all moments together unless the reader lets go of them.
     """
-    from plotly.offline import get_plotlyjs
-
     specs = [figure.interactive() for _, figure in moments]
     shown = [
         {"name": name, "caption": figure.caption, "data": spec["data"], "layout": spec["layout"]}
         for (name, figure), spec in zip(moments, specs, strict=True)
     ]
-    page = files("regard.display").joinpath("film.html").read_text(encoding="utf-8")
-    parts = {
-        "{{title}}": escape(title),
-        "{{about}}": escape(about),
-        "{{last}}": str(len(moments) - 1),
-        "{{plotly}}": get_plotlyjs(),
-        "{{film}}": script_json({"moments": shown, "axes": shared_axes(specs)}),  # last: its words
-    }
-    for place, text in parts.items():
-        page = page.replace(place, text)
-    return page
-
-
-def script_json(data: Any) -> str:
-    """JSON for a script element; no character in it can end the element."""
-    text = json.dumps(data, ensure_ascii=True)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    film = {"moments": shown, "axes": shared_axes(specs)}
+    return render_page("film.html", title=title, about=about, last=len(moments) - 1, film=film)
 
 
 def shared_axes(specs: Sequence[Specification]) -> dict[str, list[float]]:
@@ -87,15 +68,8 @@ def _along(trace: dict[str, Any]) -> Iterator[tuple[str, list[float] | None]]:
 def _whiskers(trace: dict[str, Any]) -> list[float]:
     error = trace.get("error_y", {})
     up, down = error.get("array", []), error.get("arrayminus", [])
-    return (
-        [
-            end
-            for value, above, below in zip(trace["y"], up, down, strict=True)
-            for end in (value - below, value + above)
-        ]
-        if up
-        else []
-    )
+    ends = zip(trace["y"], up, down, strict=True) if up else ()
+    return [end for value, above, below in ends for end in (value - below, value + above)]
 
 
 def _padded(values: list[float]) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,11 @@ class Table:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
+
+    @classmethod
+    def of(cls, title: str, found: Mapping[str, Any], what: str = "what") -> Table:
+        """One row per name: what was measured under it."""
+        return cls(title, (what, "measured"), tuple(found.items()))
 
     def cells(self) -> list[list[str]]:
         """Every value as text."""

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from regard.display import Figure, Table
 from regard.display.film import film_page
 from regard.errors import RegardError, unknown
-from regard.instruments.course import Courses
-from regard.instruments.instrument import (
-    Measured,
-    Result,
-    Runs,
-    instruments,
-    opened,
-    takes_runs,
-)
-from regard.recordings.gather import Watch
-from regard.recordings.record import record
+from regard.instruments._course import Courses
+from regard.instruments.registry import INSTRUMENTS
+from regard.instruments.result import Measured, Result
+from regard.instruments.sources import Runs
+from regard.recordings.writer import Watch
 from regard.runs import Run
 from regard.statistics import Estimate
 
 COLUMNS = 8  # numbers that a table for people has; files have all
-TRAINERS = ("swap", "prune")  # they do not look at a model, but train it further
 
 
 @dataclass(frozen=True)
@@ -56,9 +48,9 @@ class Course(Measured):
 class TimelapseResult(Result[Course]):
     """An instrument's numbers and figure at each checkpoint that all runs kept."""
 
-    of: str  # the instrument
-    moments: tuple[Moment, ...]
-    left_out: dict[int, str]  # update -> why there is nothing to see
+    of: str = ""  # the instrument
+    moments: tuple[Moment, ...] = ()
+    left_out: dict[int, str] = field(default_factory=dict)  # update -> why nothing is to be seen
     name = "timelapse"
 
     @property
@@ -95,11 +87,11 @@ class TimelapseResult(Result[Course]):
         if wrong := [unknown("number", name, courses) for name in chosen if name not in courses]:
             raise RegardError(*wrong)
         rows = tuple(
-            (update, *(_cell(courses[name].get(update)) for name in chosen))
+            (update, *(_shorten(courses[name].get(update)) for name in chosen))
             for update in self.updates
         )
         few = f"; {len(chosen)} of {len(courses)} numbers, those that change most"
-        title = f"{self.of} over training, {self.n} seed{'s' * (self.n > 1)}"
+        title = f"{self.of} over training, {self.over_seeds}"
         if names is None and len(chosen) < len(courses):
             title += few
         if self.left_out:
@@ -117,9 +109,9 @@ class TimelapseResult(Result[Course]):
 
     def figure(self) -> Figure:
         """The numbers that change most over updates, panels by what can be compared."""
-        panels, shown, there = self.courses.panels()
-        few = f" Shown are the {shown} of {there} that change most." if shown < there else ""
-        band = f" Bands are 95 % intervals over {self.n} seeds." if self.n > 1 else ""
+        panels, shown, every = self.courses.panels()
+        few = f" Shown are the {shown} of {every} that change most." if shown < every else ""
+        band = f" Bands are 95 % intervals over {self.over_seeds}." if self.n > 1 else ""
         return Figure(
             self.stem,
             f"What `{self.of}` finds at each of {len(self.moments)} checkpoints.{few}{band}"
@@ -132,7 +124,7 @@ class TimelapseResult(Result[Course]):
 
     def page(self) -> str:
         """The instrument's own figure at each checkpoint, with a slider and a play button."""
-        about = f"{self.n} seed{'s' * (self.n > 1)}.{self._missing()}"
+        about = f"{self.over_seeds}.{self._missing()}"
         moments = [(f"update {moment.update}", moment.figure) for moment in self.moments]
         return film_page(f"{self.of} over training", moments, about)
 
@@ -149,7 +141,7 @@ class TimelapseResult(Result[Course]):
 
 
 def timelapse(
-    runs: Runs,
+    runs: Any,
     instrument: str,
     n: int = 1000,
     checkpoints: Sequence[int] | None = None,
@@ -160,16 +152,19 @@ def timelapse(
 
     Instruments of recordings get a fresh one of `n` samples, the same samples at each checkpoint;
     those of runs are asked for the checkpoint. One recording is in memory at a time. With several
-    runs, every number is an estimate over them at the checkpoints that all have kept. A
-    checkpoint where the instrument has nothing to measure is left out, with its reason in
-    `left_out`; the last one must be measured. `watch` is told how many measurements are done,
-    and of how many.
+    runs, every number is an estimate over them at the checkpoints that all have kept; they must
+    be seeds of one configuration, unless `pool=True`. A checkpoint where the instrument has
+    nothing to measure is left out, with its reason in `left_out`; the last one must be measured.
+    `watch` is told how many measurements are done, and of how many.
 
     >>> regard.timelapse(run, "breakdown", n=500, top=3).table()         # doctest: +SKIP
     """
-    many = opened(runs)
-    _check(instrument, settings)
-    updates = _updates(many, checkpoints)
+    takes = Runs()
+    many = [takes.open(run, {}, {}) for run in takes.gather(runs)]
+    asked, pool = _check(instrument, n, settings)
+    if not pool:
+        takes.check_seeds(many)
+    updates = _choose_updates(many, checkpoints)
     moments: list[Moment] = []
     left_out: dict[int, str] = {}
     # The last first: what cannot be measured there is wrongly asked, and is said at once.
@@ -177,7 +172,7 @@ def timelapse(
         try:
             seeds = []
             for place, run in enumerate(many):
-                seeds.append(_measured(instrument, run, update, n, settings))
+                seeds.append(INSTRUMENTS[instrument](run, checkpoint=update, **asked))
                 if watch is not None:
                     watch(number * len(many) + place + 1, len(updates) * len(many))
         except RegardError as error:
@@ -189,7 +184,9 @@ def timelapse(
         moments.append(Moment(update, whole.estimates(), whole.figure()))
     moments.sort(key=lambda moment: moment.update)
     courses = tuple(_course(moments, seed) for seed in range(len(many)))
-    return TimelapseResult(courses, instrument, tuple(moments), left_out)
+    of = INSTRUMENTS[instrument].result.name
+    about = {"of": of, "moments": tuple(moments), "left_out": left_out}
+    return TimelapseResult(courses, settings, **about)
 
 
 def _course(moments: Sequence[Moment], seed: int) -> Course:
@@ -202,35 +199,37 @@ def _course(moments: Sequence[Moment], seed: int) -> Course:
     )
 
 
-def _check(name: str, settings: dict[str, Any]) -> None:
-    if name in TRAINERS:
-        raise RegardError(
-            f"'{name}' changes a model and trains it further; over checkpoints that would be a"
-            f" training each. `regard {name}` does it once. A timelapse takes:"
-            f" {', '.join(instruments)}."
-        )
-    parameters = list(inspect.signature(instruments[name]).parameters)[1:]
-    if takes_runs(instruments[name]) and "checkpoint" not in parameters:
-        raise RegardError(f"'{name}' cannot be asked at a checkpoint, so there is no timelapse.")
-    known = [key for key in parameters if key not in ("checkpoint", "n")]
-    faults = [unknown("setting", key, known) for key in settings if key not in parameters]
+def _check(name: str, n: int, settings: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """What the instrument is asked at every checkpoint, and whether runs are to be pooled.
+
+    All that is wrong with it comes at once.
+    """
     if "checkpoint" in settings:
-        faults.append("A timelapse goes over checkpoints: give checkpoints instead of checkpoint.")
-    if faults:
-        raise RegardError(*faults)
+        raise RegardError(
+            "A timelapse goes over checkpoints: give checkpoints instead of checkpoint."
+        )
+    found = INSTRUMENTS[name]
+    accepted = {*found.parameters, *found.takes.options}
+    if "checkpoint" not in accepted:
+        raise RegardError(
+            f"'{found.result.name}' cannot be asked at a checkpoint, so there is no timelapse."
+        )
+    found.read_settings(settings)
+    pool, asked = found.read_pool(settings)
+    return {**({"n": n} if "n" in accepted else {}), **asked}, pool
 
 
-def _updates(runs: Sequence[Run], wanted: Sequence[int] | None) -> list[int]:
+def _choose_updates(runs: Sequence[Run], wanted: Sequence[int] | None) -> list[int]:
     """The checkpoints to look at, in order: all that every run kept, or those wanted."""
     kept = [run.checkpoints() for run in runs]
     if wanted is None:
         shared = sorted(set(kept[0]).intersection(*kept[1:]))
         if not shared:
-            there = "; ".join(
+            known = "; ".join(
                 f"{run.folder.name}: {', '.join(map(str, one)) or 'none'}"
                 for run, one in zip(runs, kept, strict=True)
             )
-            raise RegardError(f"There is no checkpoint that all runs kept ({there}).")
+            raise RegardError(f"There is no checkpoint that all runs kept ({known}).")
         return shared
     faults = [
         f"{run.folder} has no checkpoint {update}. Kept: {', '.join(map(str, one)) or 'none'}."
@@ -243,16 +242,6 @@ def _updates(runs: Sequence[Run], wanted: Sequence[int] | None) -> list[int]:
     return sorted(set(wanted))
 
 
-def _measured(name: str, run: Run, update: int, n: int, settings: dict[str, Any]) -> Result[Any]:
-    """One run at one checkpoint; its recording is gone when this returns."""
-    instrument = instruments[name]
-    if takes_runs(instrument):
-        samples = {"n": n} if "n" in inspect.signature(instrument).parameters else {}
-        return instrument(run, checkpoint=update, **samples, **settings)
-    gates = getattr(instrument, "reads_gates", False)
-    return instrument(record(run, n=n, gates=gates, checkpoint=update), **settings)
-
-
-def _cell(value: Estimate | None) -> Estimate | float | None:
+def _shorten(value: Estimate | None) -> Estimate | float | None:
     """With one seed there is no interval to show."""
     return value.mean if value is not None and value.n == 1 else value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.models.outputs import Memory, Seq2Seq
+from regard.models.seq2seq import Memory, Seq2Seq
 from regard.tasks.vocabulary import EOS, PAD, SOS
 
 

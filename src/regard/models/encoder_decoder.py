@@ -8,25 +8,29 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import Config
-from regard.errors import RegardError
-from regard.models.attention import AdditiveReLU, Attention, Bilinear, Site, attentions, joined
-from regard.models.by_hand import Walk
-from regard.models.cells import Inputs, State, TorchCell, cells, vectors
-from regard.models.encoder import Encoder, FeedForward, Gates, run
-from regard.models.focus import Focus, FullFocus, focuses
-from regard.models.inputs import Embedding, OneHot, drawn_with
-from regard.models.outputs import Memory, Output, OutputLayer, Seq2Seq
-from regard.models.positions import Sinusoidal
-from regard.models.readout import Readout
-from regard.models.recurrences import Layout
-from regard.models.wiring import EncoderDecoderConfig
+from regard.models.encoder_decoder_config import EncoderDecoderConfig
+from regard.models.encoder_decoder_parts import EncoderDecoderParts
+from regard.models.kernels.by_hand import Walk
+from regard.models.kernels.packed import Layout
+from regard.models.layers.attention import AdditiveReLU, Site, join_steps
+from regard.models.layers.cells import CELLS, Inputs, State, TorchCell, vectors
+from regard.models.layers.embedding import pass_point
+from regard.models.layers.encoder import FeedForward, Gates, run
+from regard.models.layers.focus import FullFocus
+from regard.models.layers.hook_point import HookPoint
+from regard.models.seq2seq import Memory, Output, Seq2Seq
 from regard.registry import Registry
 from regard.tasks.batch import mask
 
-models: Registry[tuple[type[Config], type[Seq2Seq]]] = Registry("kind of model")
+MODELS: Registry[tuple[type[Config], type[Seq2Seq]]] = Registry(
+    "kind of model",
+    modules=tuple(
+        f"regard.models.{name}" for name in ("encoder_decoder", "transformer", "classifier")
+    ),
+)
 
 
-class EncoderDecoder(Seq2Seq):
+class EncoderDecoder(EncoderDecoderParts):
     """Encoder, bridge, decoder, attention, readout.
 
     VED (chapter36, section 36.1; aitken2021, section 2) has no attention, AED has, and AO has
@@ -36,128 +40,18 @@ class EncoderDecoder(Seq2Seq):
     states that attention reads. Past its end token the encoder's state stays what it was.
     """
 
-    def __init__(self, config: EncoderDecoderConfig, source_words: int, target_words: int):
-        super().__init__()
-        self.config = config
-        with drawn_with(config.initial_seed):
-            self._build(source_words, target_words)
-        if config.head_seeds:
-            assert isinstance(self.attention, Bilinear)
-            self.attention.draw(config.head_seeds)
-        if config.uniform is not None:
-            for parameter in self.parameters():
-                nn.init.uniform_(parameter, -config.uniform, config.uniform)
-
-    target_embedding: Embedding
-
-    def _build(self, source_words: int, target_words: int) -> None:
-        config = self.config
-        cell, hidden, layers = cells[config.cell], config.hidden, config.layers
-        self.per_layer = len(cell.state_names)
-        both = config.bidirectional
-        self.source_embedding = self._embedding(source_words, config.embedding, False)
-        if config.shared_embedding:
-            self._share(source_words, target_words)
-        else:
-            self.target_embedding = self._embedding(
-                target_words,
-                config.decoder_embedding or config.embedding,
-                config.first_input == "uniform",
-            )
-        sizes = self.source_embedding.size, self.target_embedding.size
-        self.positions = self._positions(max(sizes))
-        self.encoder: Encoder | FeedForward
-        self.decoder: nn.ModuleList | FeedForward
-        if config.recurrent:
-            trainable = config.initial_state == "trainable"
-            self.encoder = Encoder(cell, sizes[0], hidden, layers, both, trainable, config.dropout)
-            self.focus = self._focus(sizes[1])
-            first = sizes[1] if self.focus is None else self.focus.size
-            inputs = [first] + [hidden] * (layers - 1)
-            self.decoder = nn.ModuleList(cell(size, hidden) for size in inputs)
-        else:
-            self.focus = None
-            self.encoder = FeedForward(cell, sizes[0], hidden, layers)
-            self.decoder = FeedForward(cell, sizes[1], hidden, layers)
-        finals = layers * self.per_layer if both and config.bridge == "learned" else 0
-        self.bridge = nn.ModuleList(nn.Linear(2 * hidden, hidden) for _ in range(finals))
-        attending = config.attention != "none"
-        projected = both and attending and config.project_memory
-        self.memory = nn.Linear(2 * hidden, hidden) if projected else nn.Identity()
-        self.attention: Attention | None = None
-        if attending:
-            self.attention = attentions[config.attention](
-                hidden, config.heads, config.attention_size, config.merge, self._memory_size
-            )
-        state, context = self.reads
-        self.readout = Readout(
-            state * hidden,
-            self.attention.features if context and self.attention is not None else 0,
-            target_words,
-            hidden,
-            config.readout_bias,
-            config.readout_layer,
-            config.context_layer,
-            config.readout == "sum",
-        )
-
-    @property
-    def _memory_size(self) -> int:
-        """The size of an encoder state as attention reads it."""
-        wide = self.config.bidirectional and not self.config.project_memory
-        return self.config.hidden * (2 if wide else 1)
-
-    def _share(self, source_words: int, target_words: int) -> None:
-        """One table for both sides, known to torch, and to checkpoints, by one name only."""
-        if source_words != target_words:
-            raise RegardError(
-                f"model.shared_embedding needs one vocabulary: the source has {source_words} words,"
-                f" the target {target_words}. Set it to false, or take a task like copying."
-            )
-        object.__setattr__(self, "target_embedding", self.source_embedding)
-
-    def _embedding(self, words: int, size: int, uniform_start: bool) -> Embedding:
-        if self.config.inputs == "one-hot":
-            return OneHot(words, self.config.one_hot_size, uniform_start)
-        return Embedding(words, size, uniform_start)
-
-    def _focus(self, words: int) -> Focus | None:
-        if self.config.attend == "after":
-            return None
-        heads = self.config.heads if self.config.merge == "concatenate" else 1
-        return focuses[self.config.focus](self._memory_size * heads, words)
-
-    def _positions(self, size: int) -> Sinusoidal | None:
-        if self.config.positions == "none":
-            return None
-        return Sinusoidal(size, self.config.time_scale, self.config.amplitude, self.config.rotation)
-
-    @property
-    def reads(self) -> tuple[bool, bool]:
-        """Whether the readout sees the state, and whether it sees the context."""
-        if self.config.readout == "auto":
-            return True, self.attention is not None and self.focus is None
-        both = self.config.readout in ("both", "sum")
-        return both or self.config.readout == "state", both or self.config.readout == "context"
-
-    def output_layer(self) -> OutputLayer | None:
-        """The readout, where it is one linear map of state and context."""
-        return self.readout.layer()
-
-    def _place(self, x: Inputs, start: int) -> Inputs:
-        """The input with positions added, where there are any."""
+    def _enter(self, words: Inputs, point: HookPoint) -> Inputs:
+        """How words enter, past their hook point, with positions added where there are any."""
+        words = pass_point(point, words)
         if self.positions is None:
-            return x if self.config.recurrent else vectors(x)
-        x = vectors(x)  # (batch, time, inputs)
-        placed: Tensor = x + self.positions(start, start + x.shape[1])[:, : x.shape[2]]
-        return placed
+            return words if self.config.recurrent else vectors(words)
+        x = vectors(words)  # (batch, time, inputs)
+        positions: Tensor = self.positions(0, x.shape[1])[:, : x.shape[2]]
+        return x + positions
 
-    def encode(self, source: Tensor, lengths: Tensor) -> Memory:
-        """Read the source on the fastest path."""
-        return self._encode(source, lengths, None)
-
-    def _encode(self, source: Tensor, lengths: Tensor, gates: Gates | None) -> Memory:
-        x = self._place(self.source_embedding(source), 0)
+    def encode(self, source: Tensor, lengths: Tensor, gates: Gates | None = None) -> Memory:
+        """Read the source; see `Seq2Seq`."""
+        x = self._enter(self.source_embedding(source), self.source_vectors)
         words = mask(lengths, source.shape[1])
         finals: State = ()
         if isinstance(self.encoder, FeedForward):
@@ -178,16 +72,17 @@ class EncoderDecoder(Seq2Seq):
         prepared = () if self.attention is None else self.attention.remember(states)
         return Memory(states, words, finals, prepared)
 
-    def decode(self, memory: Memory, inputs: Tensor, lengths: Tensor | None = None) -> Output:
-        """All decoder steps: recurrence, attention and readout each in one piece."""
-        return self._decode(memory, inputs, lengths, None)
-
-    def _decode(
-        self, memory: Memory, inputs: Tensor, lengths: Tensor | None, gates: Gates | None
+    def decode(
+        self,
+        memory: Memory,
+        inputs: Tensor,
+        lengths: Tensor | None = None,
+        gates: Gates | None = None,
     ) -> Output:
+        """All decoder steps: recurrence, attention and readout each in one piece."""
         if self.focus is not None:
             return self._walk(memory, inputs, torch.ones(inputs.shape[1]).bool(), gates)
-        x = self._place(self.target_embedding(inputs), 0)
+        x = self._enter(self.target_embedding(inputs), self.target_vectors)
         if isinstance(self.decoder, FeedForward):
             assert isinstance(x, Tensor)
             x = self.decoder(x, gates, "decoder.gates")
@@ -195,7 +90,7 @@ class EncoderDecoder(Seq2Seq):
             if lengths is not None and bool((lengths == inputs.shape[1]).all()):
                 lengths = None
             for layer, cell in enumerate(self.decoder):
-                x = self._dropped(x, layer)
+                x = self._drop_out(x, layer)
                 start = self._layer(memory.initial, layer)
                 x, _ = run(cell, x, lengths, start, gates, f"decoder.gates.{layer}")
         states = vectors(x)
@@ -213,10 +108,10 @@ class EncoderDecoder(Seq2Seq):
 
     def _attend(self, states: Tensor, memory: Memory, start: int) -> tuple[Tensor, Site]:
         assert self.attention is not None
-        told = None
-        if memory.told is not None and start < memory.told.shape[1]:
-            told = memory.told[:, start : start + states.shape[1]]
-        context, site = self.attention(states, *memory.prepared, memory.mask, told)
+        forced = memory.forced_alignment
+        if forced is not None:
+            forced = forced[:, start : start + states.shape[1]] if start < forced.shape[1] else None
+        context, site = self.attention(states, *memory.prepared, memory.mask, forced)
         return context, site
 
     def _logits(self, states: Tensor, context: Tensor, lengths: Tensor | None = None) -> Tensor:
@@ -230,28 +125,33 @@ class EncoderDecoder(Seq2Seq):
         layout = Layout.of(len(states), states.shape[1], lengths, states.device)
         return layout.unpack(self.readout(layout.pack(states), layout.pack(context)))
 
+    @property
+    def has_lexical_probe(self) -> bool:
+        """See `Seq2Seq`."""
+        return self.attention is not None and self.focus is None and self.reads[1]
+
     def lexical(
-        self, memory: Memory, states: Tensor, targets: Tensor, there: Tensor, bias: bool = True
+        self, memory: Memory, states: Tensor, targets: Tensor, mask: Tensor, bias: bool = True
     ) -> Tensor:
         """log β of snell2021, eq. 4; see `Seq2Seq`."""
-        if self.attention is None or self.focus is not None or not self.reads[1]:
-            return super().lexical(memory, states, targets, there, bias)
+        if self.attention is None or not self.has_lexical_probe:
+            return super().lexical(memory, states, targets, mask, bias)
         values = memory.prepared[1]  # (batch, head or 1, source, features)
         contexts = self.attention.merge(values.expand(-1, self.config.heads, -1, -1))
-        return self.readout.lexical(states, contexts, targets, there, bias)
+        return self.readout.lexical(states, contexts, targets, mask, bias)
 
     def _advance(
         self, memory: Memory, words: Tensor, state: State, gates: list[Gates] | None = None
     ) -> tuple[State, Tensor, Tensor, dict[str, Site]]:
         """One decoder step. words (batch,) -> state, logits (batch, vocab), h, sites."""
-        x = self.target_embedding.look_up(words)  # (batch, embedding)
+        x = self.target_vectors(self.target_embedding.look_up(words[:, None]))[:, 0]
         at = int(state[-1][0]) if self._counts(memory) else 0
         if self.positions is not None:
             x = x + self.positions(at, at + 1)[:, : x.shape[1]]
         context, sites = None, {}
         if self.focus is not None:
-            asking = self._layer(state, self.config.layers - 1)[0]
-            context, sites["attention"] = self._attend(asking[:, None], memory, at)
+            before = self._layer(state, self.config.layers - 1)[0]
+            context, sites["attention"] = self._attend(before[:, None], memory, at)
             x = self.focus(context[:, 0], x)
         new: list[Tensor] = []
         if isinstance(self.decoder, FeedForward):
@@ -262,7 +162,7 @@ class EncoderDecoder(Seq2Seq):
                 layer_state, found = cell.step(cell.project(x), self._layer(state, layer))  # type: ignore[operator]
                 seen |= {f"decoder.gates.{layer}.{gate}": value for gate, value in found.items()}
                 new += layer_state
-                x = self._dropped(layer_state[0], layer + 1)
+                x = self._drop_out(layer_state[0], layer + 1)
             if gates is not None:
                 gates.append(seen)
         if self._counts(memory):
@@ -273,7 +173,7 @@ class EncoderDecoder(Seq2Seq):
             logits = self._logits(x[:, None], context)
         return tuple(new), logits[:, 0], x, sites
 
-    def _dropped(self, x: Inputs, layer: int) -> Any:
+    def _drop_out(self, x: Inputs, layer: int) -> Any:
         """What enters a layer, with dropout between layers, as in `torch.nn.LSTM`."""
         if not (self.training and self.config.dropout and 0 < layer < self.config.layers):
             return x
@@ -281,7 +181,7 @@ class EncoderDecoder(Seq2Seq):
 
     def _counts(self, memory: Memory) -> bool:
         """Whether the decoder's state ends in the number of the step."""
-        return self.positions is not None or memory.told is not None
+        return self.positions is not None or memory.forced_alignment is not None
 
     def _walk(self, memory: Memory, inputs: Tensor, forced: Tensor, gates: Gates | None) -> Output:
         """All decoder steps one by one, each fed the teacher's word or the last one's choice.
@@ -289,7 +189,7 @@ class EncoderDecoder(Seq2Seq):
         The way of attention before the step: what is attended to at one step is in the next
         one's query.
         """
-        if gates is None and self._fits(memory):
+        if gates is None and not self._watched() and self._fits(memory):
             return self._walk_by_hand(memory, inputs, forced)
         state, words = memory.initial, inputs[:, 0]
         outputs: list[tuple[Tensor, Tensor, Site]] = []
@@ -304,8 +204,12 @@ class EncoderDecoder(Seq2Seq):
                 gates[name] = torch.stack([step[name] for step in every], dim=1)
         logits = torch.stack([logits for logits, _, _ in outputs], dim=1)
         states = torch.stack([h for _, h, _ in outputs], dim=1)
-        site = joined([site for _, _, site in outputs])
+        site = join_steps([site for _, _, site in outputs])
         return Output(logits, memory.states, states, {"attention": site}, gates or {})
+
+    def _watched(self) -> bool:
+        """Whether somebody looks at what passes a hook point of the decoder."""
+        return self.target_vectors.watched or bool(self.attention and self.attention.at.watched)
 
     def _fits(self, memory: Memory) -> bool:
         """Whether the walk can be taken by hand, and is faster so (see `by_hand.py`)."""
@@ -317,7 +221,7 @@ class EncoderDecoder(Seq2Seq):
             and config.readout_bias
             and config.readout_layer == "none"
             and not (self.reads[1] or self._counts(memory))
-            and cells[config.cell].by_hand is not None
+            and CELLS[config.cell].by_hand is not None
             and self.decoder[0].outweighs(len(memory.states))  # type: ignore[index, operator]
         )
 
@@ -339,7 +243,7 @@ class EncoderDecoder(Seq2Seq):
         )  # fmt: skip
         logits, states, queries, scores, mixed = found
         queries, keys, scores, mixed = (x[:, None] for x in (queries, keys, scores, mixed))
-        site = Site(queries, keys, scores, mixed, attention.scorer, attention.vector, lag=1)
+        site = attention.site(queries, keys, memory.prepared[1], scores, mixed)
         return Output(logits, memory.states, states, {"attention": site})
 
     def decode_mixed(
@@ -355,22 +259,17 @@ class EncoderDecoder(Seq2Seq):
         new, logits, _, _ = self._advance(memory, words, state)
         return logits, new
 
-    def told(self, memory: Memory, alignment: Tensor) -> Memory:
+    def force_alignment(self, memory: Memory, alignment: Tensor) -> Memory:
         """The memory with attention forced to an alignment (batch, target)."""
         if self.attention is None:
-            return super().told(memory, alignment)
+            return super().force_alignment(memory, alignment)
         initial = memory.initial
         if self.positions is None:  # from now on the decoder has to know which step it is at
             initial = (*initial, torch.zeros_like(alignment[:, 0]))
-        return memory._replace(told=alignment, initial=initial)
-
-    def trace(self, source: Tensor, lengths: Tensor, inputs: Tensor) -> Output:
-        """The same as `forward`, step by step, with the gates of every cell."""
-        gates: Gates = {}
-        return self._decode(self._encode(source, lengths, gates), inputs, None, gates)
+        return memory._replace(forced_alignment=alignment, initial=initial)
 
     def _layer(self, state: State, layer: int) -> State:
         return state[layer * self.per_layer : (layer + 1) * self.per_layer]
 
 
-models.register("encoder-decoder")((EncoderDecoderConfig, EncoderDecoder))
+MODELS.register("encoder-decoder")((EncoderDecoderConfig, EncoderDecoder))

@@ -1,23 +1,23 @@
-"""What the sources say: their experiments, and the ledger of their claims."""
+"""What the sources say: their experiments, and their claims."""
 
-from regard.papers import aitken2021 as aitken2021
-from regard.papers import baan2019 as baan2019
-from regard.papers import chapter36 as chapter36
-from regard.papers import demo as demo
-from regard.papers import snell2021 as snell2021
-from regard.papers.claims import Claim, ledger
-from regard.papers.experiment import Experiment, Findings, experiments
-from regard.papers.reproduce import Result, claims, load_folder, papers, reproduce
+from __future__ import annotations
 
-__all__ = [
-    "Claim",
-    "Experiment",
-    "Findings",
-    "Result",
-    "claims",
-    "experiments",
-    "ledger",
-    "load_folder",
-    "papers",
-    "reproduce",
-]
+from typing import TYPE_CHECKING
+
+from regard.lazy import attach
+
+PAPERS = ("chapter36", "baan2019", "aitken2021", "snell2021")  # each a folder with a claims.toml
+
+if TYPE_CHECKING:
+    from regard.papers.framework.claims import Claim as Claim
+    from regard.papers.framework.claims import ledger as ledger
+    from regard.papers.framework.experiment import EXPERIMENTS as EXPERIMENTS
+    from regard.papers.framework.experiment import Experiment as Experiment
+    from regard.papers.framework.experiment import Findings as Findings
+    from regard.papers.framework.reproduce import papers as papers
+    from regard.papers.framework.reproduce import reproduce as reproduce
+    from regard.papers.framework.result import Result as Result
+    from regard.papers.framework.result import claims as claims
+    from regard.papers.framework.result import load_folder as load_folder
+else:
+    __getattr__, __dir__, __all__ = attach(__name__)

@@ -1,17 +1,18 @@
 """What a model did: the recording, its file, and the adapters that make one."""
 
-from regard.recordings.arrays import record_arrays
-from regard.recordings.module import record_module
-from regard.recordings.native import record_model
-from regard.recordings.published import Published, load_published
+from regard.recordings.adapters.arrays import record_arrays
+from regard.recordings.adapters.model import record_model
+from regard.recordings.adapters.module import record_module
+from regard.recordings.decomposition import Decomposition, decompose
 from regard.recordings.record import record
-from regard.recordings.recording import Recording, SiteInfo, load_recording
+from regard.recordings.recording import Recording, load_recording
+from regard.recordings.site import Site
 
 __all__ = [
-    "Published",
+    "Decomposition",
     "Recording",
-    "SiteInfo",
-    "load_published",
+    "Site",
+    "decompose",
     "load_recording",
     "record",
     "record_arrays",

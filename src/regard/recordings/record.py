@@ -9,16 +9,22 @@ from typing import Any
 from torch import nn
 
 from regard.errors import RegardError, unknown
-from regard.models import Seq2Seq
-from regard.recordings.arrays import record_arrays
-from regard.recordings.gather import Watch
-from regard.recordings.module import Call, record_module
-from regard.recordings.native import Batches, Inputs, record_model
+from regard.models.seq2seq import Seq2Seq
+from regard.recordings.adapters._also import Also, read_also
+from regard.recordings.adapters.arrays import record_arrays
+from regard.recordings.adapters.model import Inputs, record_model
+from regard.recordings.adapters.module import Call, record_module
 from regard.recordings.recording import Recording
+from regard.recordings.writer import Watch
 from regard.runs import Run
 from regard.tasks import EOS, SOS, Batch, CorpusTask, Task, Vocabulary, collate
 
 PIECE = 250  # samples that go through the model at once
+# Options of every source that has a model of Regard's.
+OPTIONS = (
+    "n", "out", "inputs", "gates", "also", "only", "checkpoint", "seed", "split", "task", "pairs",
+    "batches", "vocabularies", "origin", "watch",
+)  # fmt: skip
 
 
 def record(
@@ -27,6 +33,8 @@ def record(
     out: str | Path | None = None,
     inputs: Inputs = "own",
     gates: bool = False,
+    also: Also | Sequence[str] | None = None,
+    only: Sequence[str] | None = None,
     checkpoint: str | int = "reported",
     seed: int = 0,
     split: str | None = None,
@@ -42,37 +50,45 @@ def record(
     words or `batches`, and `vocabularies` unless the model has its own), any PyTorch module with
     `at`, `call` and `batches` (see `record_module`), or a mapping of arrays (see
     `record_arrays`). `n` fresh samples are drawn from the task with `seed`, or the rows of a
-    `split` are taken (where a task has fixed rows, the one that it names, mostly `test`). With
-    `out`, the recording of a run or model goes to that file piece by piece, whatever its size;
-    without, it stays in memory.
+    `split` are taken (where a task has fixed rows, the one that it names, mostly `test`).
+
+    `also` names what is recorded besides: `gates`; `values`, what each attention mixes; and for
+    every pair of words `lexical` (log β of snell2021), `proxy` (the same of a bag of words),
+    `log_odds` of one target word (`{"log_odds": {"word": 3}}`) and `saliency`
+    (`{"saliency": {"method": "integrated", "steps": 32}}`). `only` names the arrays to keep.
+    With `out`, the recording of a run or model goes to that file piece by piece, whatever its
+    size; without, it stays in memory.
 
     >>> recording = regard.record(run, n=1000, out="aed.safetensors")     # doctest: +SKIP
     """
     path = None if out is None else Path(out)
     if isinstance(what, (str, Path)):
         what = Run.open(what)
+    wanted = read_also(also, gates)
     if isinstance(what, Run):
-        _no_more(adapter, "a run")
-        model, task = what.model(checkpoint), what.task()
-        origin = {
-            "adapter": "run", "run": what.folder.name, "task": what.config.task_name,
-            "model": what.config.model.model_dump(), "seed": what.config.seed,
-            "checkpoint": checkpoint, "weights": what.weights(checkpoint),
-            "samples": {"n": n, "seed": seed, "split": split},
-        }  # fmt: skip
+        _refuse_options(adapter, "a run")
+        origin = describe_origin(what, checkpoint) | {
+            "samples": {"n": n, "seed": seed, "split": split}
+        }
+        task, model = what.task(), what.model(checkpoint)
         vocabularies = task.source_vocabulary, task.target_vocabulary
-        source = samples(task, n, seed, split)
-        return record_model(model, source, vocabularies, origin, inputs, gates, path, watch)
+        given = _make_batches(vocabularies, pairs, batches, task)
+        source = draw_samples(task, n, seed, split) if given is None else given
+        return record_model(model, source, vocabularies, origin, inputs, wanted, only, path, watch)
     if isinstance(what, Seq2Seq):
-        vocabularies = _vocabularies(task, adapter.pop("vocabularies", None), what)
+        vocabularies = _find_vocabularies(task, adapter.pop("vocabularies", None), what)
         origin = {
             "adapter": "model", "model": type(what).__name__, **(adapter.pop("origin", None) or {}),
         }  # fmt: skip
-        _no_more(adapter, "a model")
-        source = _given(vocabularies, pairs, batches, task) or samples(
-            _needed(task), n, seed, split
+        _refuse_options(adapter, "a model")
+        given = _make_batches(vocabularies, pairs, batches, task)
+        source = draw_samples(_require_task(task), n, seed, split) if given is None else given
+        return record_model(what, source, vocabularies, origin, inputs, wanted, only, path, watch)
+    if wanted or only is not None:
+        raise RegardError(
+            "also= and only= are for runs and models with Regard's interface. Give what is to be"
+            " recorded of a module by `at`, and arrays by their names."
         )
-        return record_model(what, source, vocabularies, origin, inputs, gates, path, watch)
     if isinstance(what, Mapping):
         return record_arrays(what, out=path, **adapter)
     if isinstance(what, nn.Module):
@@ -83,44 +99,47 @@ def record(
     )
 
 
-def _no_more(adapter: Mapping[str, Any], what: str) -> None:
+def describe_origin(run: Run, checkpoint: str | int) -> dict[str, Any]:
+    """Where a recording of a run comes from; runs that differ in their seed alone agree in all
+    but the run, its seed and its weights."""
+    config = run.config
+    return {
+        "adapter": "run", "run": run.folder.name, "task": config.task_name,
+        "model": config.model.model_dump(mode="json"), "seed": config.seed,
+        "configuration": config.configuration, "checkpoint": checkpoint,
+        "weights": run.weights(checkpoint),
+    }  # fmt: skip
+
+
+def _refuse_options(adapter: Mapping[str, Any], what: str) -> None:
     """A misspelled option is a fault, not something to pass over."""
-    known = ["n", "out", "inputs", "gates", "checkpoint", "seed", "split", "task", "pairs",
-             "batches", "vocabularies", "origin"]  # fmt: skip
     if adapter:
-        raise RegardError(*(unknown(f"option for recording {what}", o, known) for o in adapter))
+        raise RegardError(*(unknown(f"option for recording {what}", o, OPTIONS) for o in adapter))
 
 
-def samples(task: Task, n: int, seed: int, split: str | None) -> Batches:
-    """`n` samples of a task in pieces, the same each time they are asked for."""
+def draw_samples(task: Task, n: int, seed: int = 0, split: str | None = None) -> Iterator[Batch]:
+    """`n` samples of a task in pieces: a function of the arguments."""
     if n < 1:
         raise RegardError(f"n={n} does not fit: record 1 sample or more.")
     if split is None and isinstance(task, CorpusTask):
-        split = task.looked_at  # such a task has no fresh examples
+        split = task.default_split  # such a task has no fresh examples
     if split is not None and split not in task.splits:
         raise RegardError(f"The task has no split '{split}'. It has: {', '.join(task.splits)}.")
-
-    def pieces() -> Iterator[Batch]:
-        if split is not None:
-            yield from task.split(split)[:n].pieces(PIECE)
-            return
-        for number, start in enumerate(range(0, n, PIECE)):
-            yield task.fresh(min(PIECE, n - start), seed, number)
-
-    return pieces
+    if split is not None:
+        return task.split(split)[:n].pieces(PIECE)
+    starts = enumerate(range(0, n, PIECE))
+    return (task.fresh(min(PIECE, n - start), seed, number) for number, start in starts)
 
 
-def _given(
+def _make_batches(
     vocabularies: tuple[Vocabulary, Vocabulary],
     pairs: Sequence[tuple[Sequence[str], Sequence[str]]] | None,
     batches: Iterable[Batch] | None,
     task: Task | None,
-) -> Batches | None:
-    if batches is not None:
-        kept = list(batches)
-        return lambda: iter(kept)
-    if pairs is None:
-        return None
+) -> Iterable[Batch] | None:
+    """The batches that were given, or made of pairs of words; None where neither was."""
+    if batches is not None or pairs is None:
+        return batches
     source, target = vocabularies
     start = [SOS] if task is not None and task.starts else []
     end = [EOS] if target.ends and (task is None or task.ends) else []
@@ -129,20 +148,22 @@ def _given(
         [[*start, *source.encode(words), *source_end] for words, _ in pairs],
         [[*target.encode(words), *end] for _, words in pairs],
     )
-    return lambda: whole.pieces(PIECE)
+    return whole.pieces(PIECE)
 
 
-def _vocabularies(task: Task | None, given: Any, model: Seq2Seq) -> tuple[Vocabulary, Vocabulary]:
+def _find_vocabularies(
+    task: Task | None, given: Any, model: Seq2Seq
+) -> tuple[Vocabulary, Vocabulary]:
     if given is not None:
         return given[0], given[1]
     source, target = (getattr(model, f"{side}_vocabulary", None) for side in ("source", "target"))
     if task is None and isinstance(source, Vocabulary) and isinstance(target, Vocabulary):
         return source, target
-    task = _needed(task)
+    task = _require_task(task)
     return task.source_vocabulary, task.target_vocabulary
 
 
-def _needed(task: Task | None) -> Task:
+def _require_task(task: Task | None) -> Task:
     if task is None:
         raise RegardError(
             "A model alone does not know what to read. Give task=, or pairs= or batches= (and"
@@ -152,5 +173,5 @@ def _needed(task: Task | None) -> Task:
 
 
 def _call(module: nn.Module, batch: Batch) -> Any:
-    """How a module is run unless told otherwise: on source and fed words."""
+    """How a module is run by default: on source and fed words."""
     return module(batch.source, batch.inputs)

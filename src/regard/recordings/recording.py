@@ -8,17 +8,23 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from regard.errors import RegardError, unknown
-from regard.recordings.storage import Array, File, Storage
-from regard.tasks.vocabulary import PAD, Vocabulary
+from regard.recordings.site import AXIS_OF, PARTS, Site
+from regard.recordings.storage import Array, File, Storage, WithHeads
+from regard.tasks.vocabulary import Vocabulary
 
-FORMAT = 1
-ROWS = 1000  # samples in a piece, unless told otherwise
+if TYPE_CHECKING:
+    from regard.instruments.result import Result
+    from regard.recordings.decomposition import Decomposition
+
+FORMAT = 2
+ROWS = 1000
 
 Chunk = dict[str, Array]  # the arrays of some samples
 
@@ -33,53 +39,13 @@ AXES: dict[str, tuple[str, ...]] = {
     "targets": ("sample", "target"),
     "predictions": ("sample", "target"),
     "alignment": ("sample", "target"),
+    "lexical": ("sample", "target", "source"),
+    "proxy": ("sample", "target", "source"),
+    "saliency": ("sample", "target", "source"),
+    "log_odds": ("sample", "target", "source"),
     "readout": ("vocab", "features"),
     "readout.bias": ("vocab",),
 }
-SIDES = {"encoder": "source", "decoder": "target"}
-PARTS = ("queries", "keys", "scores", "weights", "vector")
-
-
-@dataclass(frozen=True)
-class SiteInfo:
-    """One attention site: who asks, who answers, how scores follow, and how many heads.
-
-    The arrays `SITE.queries`, `SITE.keys`, `SITE.scores` and `SITE.weights` have a head axis
-    after the sample axis where there are several heads.
-    """
-
-    scorer: str = "dot"
-    heads: int = 1
-    asks: str = "decoder"
-    answers: str = "encoder"
-    plain: bool = False  # queries and keys are the states themselves
-    projected: bool = False  # weights mix V h, a learned map of the states, instead of the states
-    lag: int = 0  # 1 where the query of a step is made before the step's word is read
-
-    @property
-    def bilinear(self) -> bool:
-        """Whether scores = queries · keys, so that the decomposition is exact."""
-        return self.scorer == "dot"
-
-    def heard(self, words: Array) -> Array:
-        """The last word that each query has heard, given the words fed. (sample, target)
-
-        With a lag that is the word of the step before, and at the first step `<PAD>`: none yet.
-        """
-        if not self.lag:
-            return words
-        earlier = np.full_like(words, PAD)
-        earlier[:, self.lag :] = words[:, : -self.lag]
-        return earlier
-
-    def axes(self, part: str) -> tuple[str, ...]:
-        """The axes of one of the site's arrays."""
-        head = ("head",) if self.heads > 1 else ()
-        asks, answers = SIDES[self.asks], SIDES[self.answers]
-        ends = {"queries": (asks, "features"), "keys": (answers, "features")}
-        if part == "vector":
-            return ("head", "features")
-        return ("sample", *head, *ends.get(part, (asks, answers)))
 
 
 @dataclass(frozen=True)
@@ -88,10 +54,12 @@ class Metadata:
 
     source_words: tuple[str, ...]
     target_words: tuple[str, ...]
-    sites: dict[str, SiteInfo] = field(default_factory=dict)
+    sites: dict[str, Site] = field(default_factory=dict)
     readout: dict[str, tuple[int, int]] = field(default_factory=dict)  # part -> its columns
     origin: dict[str, Any] = field(default_factory=dict)  # run, weights, task, checkpoint, …
     ends: tuple[bool, bool] = (True, True)  # whether each side's vocabulary has an end token
+    gates: dict[str, str] = field(default_factory=dict)  # gate -> what it does when it is open
+    also: dict[str, dict[str, Any]] = field(default_factory=dict)  # how further arrays were made
 
     def to_json(self) -> str:
         """As it stands in the file."""
@@ -99,17 +67,24 @@ class Metadata:
 
     @classmethod
     def from_json(cls, text: str) -> Metadata:
-        """The inverse of `to_json`."""
+        """The inverse of `to_json`; also of what files of format 1 have."""
         data = json.loads(text)
-        if data.pop("format") != FORMAT:
+        version = data.pop("format")
+        if version not in (1, FORMAT):
             raise ValueError("it is of another version of Regard")
+        sites = {
+            name: Site(**site) if version == FORMAT else Site.from_format_1(name, site)
+            for name, site in data["sites"].items()
+        }
         return cls(
             tuple(data["source_words"]),
             tuple(data["target_words"]),
-            {name: SiteInfo(**site) for name, site in data["sites"].items()},
+            sites,
             {name: (int(a), int(b)) for name, (a, b) in data["readout"].items()},
             data["origin"],
             tuple(data.get("ends", (True, True))),
+            data.get("gates", {}),
+            data.get("also", {}),
         )
 
 
@@ -120,10 +95,12 @@ class Recording:
     >>> recording = regard.load_recording("aed.safetensors")          # doctest: +SKIP
     >>> recording["encoder.states"].shape                             # doctest: +SKIP
     (1000, 20, 128)
+    >>> recording.inspect("breakdown", top=5).table()                 # doctest: +SKIP
     """
 
     storage: Storage
     metadata: Metadata
+    rows: int = ROWS  # samples in a piece: what is in memory at a time
 
     def __post_init__(self) -> None:
         for name in ("encoder.words", "encoder.mask"):
@@ -154,15 +131,13 @@ class Recording:
 
     def axes(self, name: str) -> tuple[str, ...]:
         """The names of an array's axes."""
-        site, _, part = self._known(name).rpartition(".")
-        if site in self.metadata.sites and part in PARTS:
-            return self.metadata.sites[site].axes(part)
-        if ".gates." in name:
-            return ("sample", SIDES[name.split(".")[0]], "hidden")
-        return AXES[name]
+        return axes_of(self._known(name), self.metadata.sites)
 
-    def chunks(self, names: Sequence[str] | None = None, rows: int = ROWS) -> Iterator[Chunk]:
+    def chunks(
+        self, names: Sequence[str] | None = None, rows: int | None = None
+    ) -> Iterator[Chunk]:
         """All samples, some at a time, in order; only the arrays named, or all of them."""
+        rows = self.rows if rows is None else rows
         if rows < 1:
             raise RegardError(f"rows={rows} does not fit: a chunk has 1 sample or more.")
         wanted = [
@@ -173,6 +148,11 @@ class Recording:
         for start in range(0, len(self), rows):
             yield {name: self.storage.read(name, start, start + rows) for name in wanted}
 
+    def sample(self, number: int, names: Sequence[str]) -> Chunk:
+        """Some arrays of one sample, without the sample axis."""
+        known = map(self._known, names)
+        return {name: self.storage.read(name, number, number + 1)[0] for name in known}
+
     def site(self, name: str | None = None) -> str:
         """A site by its name, or the one there is: the last that looks from target to source."""
         sites = self.metadata.sites
@@ -182,9 +162,7 @@ class Recording:
                 " Record a model with attention, or give queries and keys with your arrays."
             )
         if name is None:
-            crossing = [
-                n for n, s in sites.items() if (s.asks, s.answers) == ("decoder", "encoder")
-            ]
+            crossing = [n for n, site in sites.items() if site.crosses]
             return (crossing or list(sites))[-1]
         if name not in sites:
             raise RegardError(unknown("attention site", name, sites))
@@ -196,9 +174,9 @@ class Recording:
         -> (vocab, hidden); without the array, or the part, there is nothing to read.
         """
         if "readout" not in self or part not in self.metadata.readout:
-            there = ", ".join(self.metadata.readout) or "none"
+            parts = ", ".join(self.metadata.readout) or "none"
             raise RegardError(
-                f"This recording has no readout of the {part} (there is: {there})."
+                f"This recording has no readout of the {part} (there is: {parts})."
                 " Only models whose output layer reads it directly have one."
             )
         first, last = self.metadata.readout[part]
@@ -213,6 +191,19 @@ class Recording:
         """One side's vocabulary."""
         return Vocabulary(self.words(side), self.metadata.ends[side != "encoder"])
 
+    @cached_property
+    def decomposition(self) -> Decomposition:
+        """h = μ + χ + Δ of both sides' states (aitken2021, eqs. 1-2): made once, and kept."""
+        from regard.recordings.decomposition import Decomposition
+
+        return Decomposition.of(self)
+
+    def inspect(self, instrument: str, **settings: Any) -> Result[Any]:
+        """Put an instrument on this recording: the same names and settings as `regard inspect`."""
+        from regard.instruments import inspect
+
+        return inspect(self, instrument, **settings)
+
     def _known(self, name: str) -> str:
         if name not in self.storage.names():
             full = [f"{self.site()}.{name}"] if name in PARTS and self.metadata.sites else []
@@ -220,6 +211,16 @@ class Recording:
                 return full[0]
             raise RegardError(unknown("array", name, self.names()))
         return name
+
+
+def axes_of(name: str, sites: dict[str, Site]) -> tuple[str, ...]:
+    """The names of the axes of an array by its full name."""
+    site, _, part = name.rpartition(".")
+    if site in sites and part in PARTS:
+        return sites[site].axes(part)
+    if ".gates." in name:
+        return ("sample", AXIS_OF[name.split(".")[0]], "hidden")
+    return AXES[name]
 
 
 def load_recording(path: str | Path) -> Recording:
@@ -233,7 +234,12 @@ def load_recording(path: str | Path) -> Recording:
     try:
         if "regard" not in file.metadata:
             raise ValueError("nothing in it says that Regard wrote it")
-        return Recording(file, Metadata.from_json(file.metadata["regard"]))
+        text = file.metadata["regard"]
+        metadata = Metadata.from_json(text)
+        storage: Storage = file
+        if json.loads(text)["format"] == 1:
+            storage = WithHeads(file, _headless(file, metadata))
+        return Recording(storage, metadata)
     except (KeyError, TypeError, ValueError, AttributeError, RegardError) as error:
         raise RegardError(
             f"{path} is a safetensors file, but not a recording that this version of Regard"
@@ -241,6 +247,17 @@ def load_recording(path: str | Path) -> Recording:
         ) from None
 
 
-def numbers(values: Any) -> Array:
+def _headless(file: File, metadata: Metadata) -> frozenset[str]:
+    """The arrays of single-headed sites, which have no head axis in files of format 1."""
+    return frozenset(
+        f"{name}.{part}"
+        for name, site in metadata.sites.items()
+        if site.heads == 1
+        for part in PARTS
+        if part != "vector" and f"{name}.{part}" in file.names()
+    )
+
+
+def as_array(values: Any) -> Array:
     """Tensors or arrays as numpy."""
     return values.detach().cpu().numpy() if hasattr(values, "detach") else np.asarray(values)

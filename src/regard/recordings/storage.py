@@ -87,6 +87,27 @@ class File:
         return data.reshape((-1, *shape[1:]) if row else (max(0, stop - start), *shape[1:]))
 
 
+class WithHeads:
+    """Arrays of a file of format 1 as format 2 has them: with a head axis after the sample axis."""
+
+    def __init__(self, file: File, headless: frozenset[str]):
+        self.file, self.headless = file, headless
+
+    def names(self) -> list[str]:
+        """The arrays that are there."""
+        return self.file.names()
+
+    def shape(self, name: str) -> Shape:
+        """The shape of one."""
+        shape = self.file.shape(name)
+        return (shape[0], 1, *shape[1:]) if name in self.headless else shape
+
+    def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
+        """Some of its first axis, from the disk."""
+        values = self.file.read(name, start, stop)
+        return values[:, None] if name in self.headless else values
+
+
 def _header(path: Path) -> tuple[dict[str, Any], dict[str, str], int]:
     """The entries of a safetensors file, its metadata, and where its data begins."""
     try:
@@ -110,14 +131,14 @@ def _header(path: Path) -> tuple[dict[str, Any], dict[str, str], int]:
     return header, metadata, 8 + size
 
 
-class Sink(Protocol):
+class Writer(Protocol):
     """What a recording is written into."""
 
     def put(self, name: str, start: int, values: Array) -> None:
         """Write some rows."""
 
 
-class MemorySink:
+class MemoryWriter:
     """Rows go into arrays that are there from the start."""
 
     def __init__(self, kinds: Mapping[str, tuple[np.dtype[Any], Shape]]):
@@ -128,7 +149,7 @@ class MemorySink:
         self.arrays[name][start : start + len(values)] = values
 
 
-class FileSink:
+class FileWriter:
     """Rows go to their place in a file, which has its name only when it is whole."""
 
     def __init__(

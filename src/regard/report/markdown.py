@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.display import Figure, Table
-from regard.papers.claims import ledger
-from regard.papers.reproduce import Result, estimate
+from regard.papers.framework.claims import ledger
+from regard.papers.framework.result import Result, estimate
 from regard.runs.files import write_json, write_whole
 
 

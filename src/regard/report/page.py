@@ -5,17 +5,12 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment
-from markupsafe import Markup
-from plotly.offline import get_plotlyjs
-
 from regard.display import Figure
-from regard.display.film import script_json
-from regard.papers.reproduce import Result, estimate
+from regard.display.page import render_page
+from regard.papers.framework.result import Result, estimate
 from regard.runs.files import write_whole
 
 VERDICTS = {"reproduced": "good", "partly": "fair", "not reproduced": "poor", "not run": "none"}
@@ -29,20 +24,19 @@ def write_report(results: Sequence[Result], path: Path, title: str) -> Path:
 
 def render(results: Sequence[Result], title: str) -> str:
     """The page as text. Everything that comes from data is escaped by the template."""
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"download": _download, "script": _script}
-    template = files("regard.report").joinpath("page.html").read_text(encoding="utf-8")
-    return environment.from_string(template).render(
+    return render_page(
+        "page.html",
+        "regard.report",
         title=title,
         results=results,
         claims=[_claim(row) for result in results for row in result.claims],
         verdicts=VERDICTS,
-        plotly=Markup(get_plotlyjs()),
         figures={
             f"{result.scale}-{f.name}": f.interactive()
             for result in results
             for f in result.figures
         },
+        download=_download,
         settings=_settings,
     )
 
@@ -55,11 +49,6 @@ def _claim(row: dict[str, Any]) -> dict[str, Any]:
 def _download(figure: Figure) -> str:
     """The vector version as a link that holds the file itself."""
     return "data:image/svg+xml;base64," + base64.b64encode(figure.svg().encode()).decode()
-
-
-def _script(data: Any) -> Markup:
-    """JSON for a script element."""
-    return Markup(script_json(data))
 
 
 def _settings(result: Result) -> str:

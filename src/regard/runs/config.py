@@ -6,19 +6,21 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from regard.config import Config, faults_in, validated
 from regard.errors import RegardError, nearest, unknown
-from regard.models import Seq2Seq, models, preset_for, presets, recipes_of
-from regard.models.vectors import begin_with
-from regard.runs.files import read_tensors
-from regard.tasks import Task, TaskConfig, tasks
-from regard.training import TrainingConfig, missing_device, seed_everything
+from regard.models.encoder_decoder import MODELS
+from regard.models.layers.word_vectors import load_word_vectors
+from regard.models.seq2seq import Seq2Seq
+from regard.runs.files import content_hash
+from regard.runs.presets import PRESETS, preset_for, recipes_of
+from regard.runs.weights import Sizes, load_weights
+from regard.tasks.task import TASKS, Task, TaskConfig
+from regard.training.config import TrainingConfig, missing_device
+from regard.training.loop import seed_everything
 
 # Raised whenever a change to the code changes the numbers that a configuration gives.
 NUMERICS = 1
@@ -57,9 +59,9 @@ class RunConfig:
             ) from None
         return cls(
             task_name,
-            validated(tasks[task_name].Config, task, "task"),
+            validated(TASKS[task_name].Config, task, "task"),
             model_kind,
-            validated(models[model_kind][0], model, "model"),
+            validated(MODELS[model_kind][0], model, "model"),
             validated(TrainingConfig, training, "training"),
             seed,
         )
@@ -73,10 +75,21 @@ class RunConfig:
         content = json.dumps([NUMERICS, settings, self.data()], sort_keys=True)
         return f"{self.task_name}-s{self.seed}-{sha256(content.encode()).hexdigest()[:12]}"
 
+    @property
+    def configuration(self) -> str:
+        """The hash of all but the seed: runs that agree in it are seeds of one configuration."""
+        settings = self.placeless()
+        del settings["seed"]
+        data = self.data()
+        if data.pop("start", None):  # weights to begin with are one seed's
+            settings["training"]["start"] = "a file"
+        content = json.dumps([NUMERICS, settings, data], sort_keys=True)
+        return sha256(content.encode()).hexdigest()[:12]
+
     def placeless(self) -> dict[str, Any]:
         """As `to_json`, with the mere names of files and folders, wherever they lie."""
         settings = self.to_json()
-        files = tasks[self.task_name].files(self.task)
+        files = self.task.files()
         places = {str(place) for path in files for place in (path, path.parent)}
         for key, value in settings["task"].items():
             parts = value.split(",") if isinstance(value, str) else []
@@ -89,15 +102,15 @@ class RunConfig:
 
     def data(self) -> dict[str, str]:
         """The hash of every file that the run reads: other content makes another run."""
-        hashes = {
-            str(number): content_hash(path)
-            for number, path in enumerate(tasks[self.task_name].files(self.task))
-        }
+        hashes = {str(number): content for number, content in enumerate(self._task_data())}
         if self.training.start is not None:
             hashes["start"] = content_hash(Path(self.training.start))
         if self._vectors is not None:
             hashes["vectors"] = content_hash(self._vectors)
         return hashes
+
+    def _task_data(self) -> tuple[str, ...]:
+        return tuple(content_hash(path) for path in self.task.files())
 
     @property
     def _vectors(self) -> Path | None:
@@ -106,73 +119,35 @@ class RunConfig:
         return None if file is None else Path(file)
 
     def make_task(self) -> Task:
-        """The task, ready to draw from."""
-        return tasks[self.task_name](self.task)
+        """The task, ready to draw from; one object for all runs that learn it."""
+        return _build_task(TASKS[self.task_name], self.task, self._task_data())
 
     def make_model(self, task: Task) -> Seq2Seq:
         """The model before training: a function of the seed, or the weights it is given."""
-        built = self.blank_model(task)
+        built = self.blank_model(sizes_of(task))
         if self._vectors is not None:
-            begin_with(built.source_embedding, task.source_vocabulary.words, self._vectors)  # type: ignore[arg-type]
+            table = built.blocks()["encoder.embedding"]
+            load_word_vectors(table, task.source_vocabulary.words, self._vectors)
         if self.training.start is not None:
             load_weights(built, Path(self.training.start))
         return built
 
-    def blank_model(self, task: Task) -> Seq2Seq:
-        """The model without the weights it may be given, for those who bring their own."""
+    def blank_model(self, sizes: Sizes) -> Seq2Seq:
+        """The model for vocabularies of these sizes, without weights that it may be given."""
         seed_everything(self.seed, 0)
-        sizes = len(task.source_vocabulary), len(task.target_vocabulary)
-        kind: Any = models[self.model_kind][1]
+        kind: Any = MODELS[self.model_kind][1]
         built: Seq2Seq = kind(self.model, *sizes)
         return built
 
 
-def load_weights(model: Seq2Seq, path: Path) -> None:
-    """Fill a model with the weights of a file; what does not fit is named with its shapes."""
-    there(path)
-    try:
-        tensors, own = read_tensors(path), model.state_dict()
-    except RegardError:
-        raise RegardError(
-            f"{path} is not a safetensors file of weights (training.start)."
-            " Give a checkpoint of a run."
-        ) from None
-    faults = [
-        f"{path}: '{name}' is {_shape(tensors.get(name))} there and {_shape(own.get(name))} in"
-        " the model. Give weights of the same model."
-        for name in dict.fromkeys([*own, *tensors])
-        if _shape(tensors.get(name)) != _shape(own.get(name))
-    ]
-    if faults:
-        raise RegardError(*faults)
-    model.load_state_dict(tensors)
+@lru_cache(maxsize=4)  # tasks do not change, and reading a corpus takes a while
+def _build_task(kind: type[Task], config: TaskConfig, _data: tuple[str, ...]) -> Task:
+    return kind(config)
 
 
-def there(path: Path) -> None:
-    """Say so if the file of weights that a run begins with is not there."""
-    if not path.is_file():
-        raise RegardError(
-            f"There is no file of weights {path} (training.start). Put it back, or ask again for"
-            " what made it."
-        )
-
-
-def _shape(tensor: Tensor | None) -> str:
-    return "missing" if tensor is None else " x ".join(map(str, tensor.shape)) or "one number"
-
-
-def content_hash(path: Path) -> str:
-    """The hash of a file's content; a file that is not there is the task's to report."""
-    if not path.is_file():
-        return "missing"
-    about = path.stat()
-    return _content_hash(path, about.st_mtime_ns, about.st_size)
-
-
-@lru_cache(maxsize=32)
-def _content_hash(path: Path, _changed: int, _size: int) -> str:
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
+def sizes_of(task: Task) -> Sizes:
+    """How many words the source and the target of a task have."""
+    return len(task.source_vocabulary), len(task.target_vocabulary)
 
 
 def assemble(
@@ -185,20 +160,20 @@ def assemble(
     """
     faults, overrides = list(faults), dict(overrides)
     recipe = overrides.pop("recipe", None)
-    if task not in tasks:
-        faults.append(unknown("task", task, tasks))
-        task = nearest(task, tasks) or next(iter(tasks))
-    if model not in presets:
-        faults.append(unknown("model", model, presets))
-        model = nearest(model, presets) or next(iter(presets))
+    if task not in TASKS:
+        faults.append(unknown("task", task, TASKS))
+        task = nearest(task, TASKS) or next(iter(TASKS))
+    if model not in PRESETS:
+        faults.append(unknown("model", model, PRESETS))
+        model = nearest(model, PRESETS) or next(iter(PRESETS))
     if recipe is not None and recipe not in recipes_of(model):
         faults.append(unknown(f"recipe of {model}", str(recipe), recipes_of(model)))
         recipe = None
     preset = preset_for(model, task, recipe)
     kind = preset.pop("model.kind")
     kinds: dict[str, type[Config]] = {
-        "task": tasks[task].Config,
-        "model": models[kind][0],
+        "task": TASKS[task].Config,
+        "model": MODELS[kind][0],
         "training": TrainingConfig,
     }
     values: dict[str, dict[str, Any]] = {section: {} for section in kinds}

@@ -15,7 +15,8 @@ from typing import Any, Protocol
 
 from regard.errors import RegardError
 from regard.runs.config import RunConfig
-from regard.runs.run import Run, execute, runs_folder
+from regard.runs.execution import execute
+from regard.runs.run import Run, runs_folder
 
 
 class Monitor(Protocol):

@@ -6,14 +6,17 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
+from hashlib import file_digest
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load, save
-from torch import Tensor
 
 from regard.errors import RegardError
+
+if TYPE_CHECKING:  # torch takes seconds to import, and most files hold no tensors
+    from torch import Tensor
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -49,6 +52,8 @@ def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
 
 def packed(tensors: dict[str, Tensor], origin: dict[str, Any] | None = None) -> bytes:
     """Tensors as safetensors, with a word on where they come from."""
+    from safetensors.torch import save
+
     plain = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
     # One entry only: several would come in any order, and the bytes would differ.
     return save(plain, None if origin is None else {"origin": json.dumps(origin)})
@@ -66,12 +71,28 @@ def read_origin(path: Path) -> dict[str, Any]:
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Read safetensors, or say which file is damaged."""
+    from safetensors.torch import load
+
     try:
         return load(path.read_bytes())
     except SafetensorError as error:
         raise RegardError(
             f"{path} is not a whole safetensors file ({error}). Delete it and run again."
         ) from None
+
+
+def content_hash(path: Path) -> str:
+    """The hash of a file's content; a file that is not there is the task's to report."""
+    if not path.is_file():
+        return "missing"
+    about = path.stat()
+    return _hash(path, about.st_mtime_ns, about.st_size)
+
+
+@lru_cache(maxsize=32)
+def _hash(path: Path, _changed: int, _size: int) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

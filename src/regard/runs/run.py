@@ -1,42 +1,37 @@
-"""A run: a folder that explains itself, and the way to fill it."""
+"""A run: a folder that explains itself."""
 
 from __future__ import annotations
 
 import json
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
+from torch import Tensor
 
 from regard.errors import RegardError
-from regard.models import Seq2Seq
-from regard.runs.config import RunConfig, there
-from regard.runs.files import (
-    locked,
-    read_json,
-    read_origin,
-    read_tensors,
-    write_json,
-    write_tensors,
-)
-from regard.runs.provenance import provenance
-from regard.tasks import Task
-from regard.training import Trainer, evaluate, fit, missing_device, one_thread
-from regard.training.bleu import Spoken, bleu, scorer
-from regard.training.loop import under
+from regard.models.seq2seq import Seq2Seq
+from regard.runs.config import RunConfig, sizes_of
+from regard.runs.files import read_json, read_tensors
+from regard.runs.weights import Sizes, infer_sizes
+from regard.tasks.task import Task
+from regard.training.bleu import Spoken, bleu
+from regard.training.evaluation import evaluate
 
-# Called with (updates done, updates in all, loss, validation accuracy or None).
-Watch = Callable[[int, int, float, float | None], None]
+if TYPE_CHECKING:
+    from regard.instruments.result import Result
+    from regard.instruments.timelapse import TimelapseResult
+    from regard.recordings.recording import Recording
+
+SIZES = "sizes.json"  # of the vocabularies, so that a model can be built without its task
 
 
 def runs_folder() -> Path:
-    """Where runs go unless told otherwise: $REGARD_RUNS, or `runs` here."""
+    """Where runs go by default: $REGARD_RUNS, or `runs` here."""
     return Path(os.environ.get("REGARD_RUNS", "runs"))
 
 
@@ -107,9 +102,18 @@ class Run:
 
         `reported` is the one whose metrics the run gives, the last or the best.
         """
-        model = self.config.blank_model(self.task())
-        model.load_state_dict(read_tensors(self._checkpoint(checkpoint)))
+        tensors = read_tensors(self._checkpoint(checkpoint))
+        model = self.config.blank_model(self._sizes(tensors))
+        model.load_state_dict(tensors)
         return model.eval()
+
+    def _sizes(self, tensors: Mapping[str, Tensor]) -> Sizes:
+        """As noted when training began; runs of before have no note, but shapes of weights."""
+        path = self.folder / SIZES
+        if path.is_file():
+            sizes = read_json(path)
+            return sizes["source"], sizes["target"]
+        return infer_sizes(tensors, self.config.blank_model) or sizes_of(self.task())
 
     def weights(self, checkpoint: str | int = "reported") -> str:
         """The hash of the weights at a checkpoint."""
@@ -118,6 +122,24 @@ class Run:
     def checkpoints(self) -> list[int]:
         """The updates whose weights were kept, in order."""
         return sorted(int(path.stem) for path in (self.folder / "checkpoints").glob("[0-9]*"))
+
+    def record(self, **options: Any) -> Recording:
+        """What the model does with some samples; options as for `regard.record`."""
+        from regard.recordings.record import record
+
+        return record(self, **options)
+
+    def inspect(self, instrument: str, **settings: Any) -> Result[Any]:
+        """Put an instrument on this run; it is recorded first where a recording is wanted."""
+        from regard.instruments import inspect
+
+        return inspect(self, instrument, **settings)
+
+    def timelapse(self, instrument: str, **settings: Any) -> TimelapseResult:
+        """Put an instrument on every checkpoint of this run; see `regard.timelapse`."""
+        from regard.instruments.timelapse import timelapse
+
+        return timelapse(self, instrument, **settings)
 
     def _checkpoint(self, which: str | int) -> Path:
         kept = self.checkpoints()
@@ -132,124 +154,14 @@ class Run:
         if not path.is_file():
             best = ["best"] if (path.parent / "best.safetensors").is_file() else []
             names = [*(["last"] if kept else []), *best, *map(str, kept)]
-            there = f"Kept: {', '.join(names)}." if names else "None was kept yet: train it first."
-            raise RegardError(f"{self.folder} has no checkpoint '{which}'. {there}")
+            others = f"Kept: {', '.join(names)}." if names else "None was kept yet: train it first."
+            raise RegardError(f"{self.folder} has no checkpoint '{which}'. {others}")
         return path
 
 
-class Folder:
-    """The keeper of one run: metrics are appended, checkpoints replaced, each in whole pieces."""
-
-    def __init__(self, folder: Path, watch: Watch | None):
-        self.folder, self.watch = folder, watch
-        self.metrics = (folder / "metrics.jsonl").open("ab")
-        self.accuracy: float | None = None
-        self.total = 0
-
-    def log(self, row: dict[str, Any]) -> None:
-        """Append a row; a reader sees it at the next checkpoint at the latest."""
-        self.metrics.write((json.dumps(row) + "\n").encode())
-        if "split" in row:
-            self.accuracy = row["accuracy"]
-        elif self.watch:
-            self.watch(row["update"], self.total, row["loss"], self.accuracy)
-
-    def checkpoint(self, trainer: Trainer, keep: bool, best: bool) -> None:
-        """Metrics first, then weights, then the state that says how much of both is valid."""
-        self.metrics.flush()
-        os.fsync(self.metrics.fileno())
-        state = trainer.state()
-        weights = under(state, "model.")
-        for wanted, name in ((keep, f"{trainer.update:08d}"), (best, "best")):
-            if wanted:
-                write_tensors(self.folder / "checkpoints" / f"{name}.safetensors", weights)
-        state["metrics_size"] = torch.tensor(self.metrics.tell())
-        write_tensors(self.folder / "state.safetensors", state)
-
-    def resume(self, trainer: Trainer) -> None:
-        """Go back to the last state that was written whole, if there is one."""
-        path = self.folder / "state.safetensors"
-        size = 0
-        if path.is_file():
-            state = read_tensors(path)
-            size = int(state.pop("metrics_size"))
-            trainer.load_state(state)
-        self.metrics.truncate(size)
-        self.metrics.seek(size)
-
-    def close(self) -> None:
-        """Let go of the metrics file."""
-        self.metrics.close()
-
-
-def execute(
-    config: RunConfig, root: Path | None = None, watch: Watch | None = None, preset: str = ""
-) -> Run:
-    """The run of a configuration: taken from disk if it is there, gone on with if it was cut."""
-    folder = (root or runs_folder()) / config.name
-    run = Run(folder, config)
-    if run.done:
-        return run
-    if fault := missing_device(config.training.device):
-        raise RegardError(fault)
-    start = config.training.start
-    if start is not None:
-        there(Path(start))
-    with locked(folder), one_thread():
-        if run.done:  # somebody finished it while we waited for nothing
-            return run
-        if not (folder / "provenance.json").is_file():
-            about = provenance(preset=preset, data=config.data())
-            if start is not None:
-                about["start"] = read_origin(Path(start))
-            write_json(folder / "provenance.json", about)
-        write_json(folder / "config.json", config.to_json())
-        _train(run, watch)
-    return run
-
-
-def _train(run: Run, watch: Watch | None) -> None:
-    config, started = run.config, time.perf_counter()
-    task = config.make_task()
-    if isinstance(task, Spoken):
-        scorer()  # better to miss it now than after the training
-    trainer = Trainer(config.make_model(task), task, config.training, config.seed)
-    keeper = Folder(run.folder, watch)
-    try:
-        keeper.resume(trainer)
-        keeper.total = config.training.updates
-        fit(trainer, keeper)
-    finally:
-        keeper.close()
-    model = run.model() if config.training.updates else trainer.model
-    write_json(
-        run.folder / "DONE",
-        {
-            "metrics": final_metrics(
-                model.to(config.training.device), task, config.training.guidance_by == "force"
-            ),
-            "updates": trainer.update,
-            "parameters": model.parameter_count,
-            "seconds": round(time.perf_counter() - started, 2),
-            "weights": run.weights(),
-        },
-    )
-    (run.folder / "state.safetensors").unlink(missing_ok=True)
-
-
-def final_metrics(model: Seq2Seq, task: Task, told: bool = False) -> dict[str, Any]:
-    """Everything about the test split, and the accuracy on each further split by its name.
-
-    Tasks of text are also scored by BLEU.
-    """
-    metrics: dict[str, Any] = {}
-    for split in task.splits:
-        if split != "validation":
-            found = evaluate(model, task, task.split(split), told=told)
-            metrics |= found if split == "test" else {split: found["accuracy"]}
-    if isinstance(task, Spoken):
-        metrics["bleu"] = bleu(model, task, "test")
-    return metrics
+def load_run(folder: str | Path) -> Run:
+    """The run in a folder that `train` or `regard train` wrote."""
+    return Run.open(folder)
 
 
 def list_runs(root: Path | None = None) -> Iterator[Run]:
@@ -258,3 +170,18 @@ def list_runs(root: Path | None = None) -> Iterator[Run]:
     for path in sorted(root.glob("*/config.json")):
         with suppress(RegardError):
             yield Run.open(path.parent)
+
+
+def final_metrics(model: Seq2Seq, task: Task, forced: bool = False) -> dict[str, Any]:
+    """Everything about the test split, and the accuracy on each further split by its name.
+
+    Tasks of text are also scored by BLEU.
+    """
+    metrics: dict[str, Any] = {}
+    for split in task.splits:
+        if split != "validation":
+            found = evaluate(model, task, task.split(split), forced_alignment=forced)
+            metrics |= found if split == "test" else {split: found["accuracy"]}
+    if isinstance(task, Spoken):
+        metrics["bleu"] = bleu(model, task, "test")
+    return metrics

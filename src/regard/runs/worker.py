@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from regard.errors import RegardError, in_words
 from regard.runs.config import RunConfig
-from regard.runs.run import execute
+from regard.runs.execution import execute
 
 SECONDS_BETWEEN_NEWS = 0.5
 

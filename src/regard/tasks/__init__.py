@@ -1,32 +1,22 @@
 """What to learn: one file per task, and the contract they all keep."""
 
-from regard.tasks import addition as addition
-from regard.tasks import classification as classification
-from regard.tasks import copying as copying
-from regard.tasks import escan as escan
-from regard.tasks import keyword as keyword
-from regard.tasks import lookup as lookup
-from regard.tasks import one_to_one as one_to_one
-from regard.tasks import parallel as parallel
-from regard.tasks import reversal as reversal
-from regard.tasks import scan as scan
-from regard.tasks import translation as translation
-from regard.tasks.batch import Batch, collate, mean_offset
-from regard.tasks.corpus import CorpusTask
-from regard.tasks.task import Task, TaskConfig, tasks
-from regard.tasks.vocabulary import EOS, PAD, SOS, SPECIAL, Vocabulary
+from __future__ import annotations
 
-__all__ = [
-    "EOS",
-    "PAD",
-    "SOS",
-    "SPECIAL",
-    "Batch",
-    "CorpusTask",
-    "Task",
-    "TaskConfig",
-    "Vocabulary",
-    "collate",
-    "mean_offset",
-    "tasks",
-]
+from typing import TYPE_CHECKING
+
+from regard.lazy import attach
+
+if TYPE_CHECKING:
+    from regard.tasks.batch import Batch as Batch
+    from regard.tasks.batch import collate as collate
+    from regard.tasks.corpus import CorpusTask as CorpusTask
+    from regard.tasks.task import TASKS as TASKS
+    from regard.tasks.task import Task as Task
+    from regard.tasks.task import TaskConfig as TaskConfig
+    from regard.tasks.vocabulary import EOS as EOS
+    from regard.tasks.vocabulary import PAD as PAD
+    from regard.tasks.vocabulary import SOS as SOS
+    from regard.tasks.vocabulary import SPECIAL as SPECIAL
+    from regard.tasks.vocabulary import Vocabulary as Vocabulary
+else:
+    __getattr__, __dir__, __all__ = attach(__name__)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from regard.errors import RegardError
 from regard.tasks.batch import Batch, collate
-from regard.tasks.parallel_text import Faults, lines, load
+from regard.tasks.text_files import Faults, read_lines
 from regard.tasks.vocabulary import EOS, Vocabulary
 
 STOP = "."  # ends every source in the files
@@ -30,7 +30,7 @@ class Row:
     alignment: tuple[int, ...]
 
 
-def batch_of(rows: Sequence[Row], source: Vocabulary, target: Vocabulary, ends: bool) -> Batch:
+def make_batch(rows: Sequence[Row], source: Vocabulary, target: Vocabulary, ends: bool) -> Batch:
     """Rows as a batch, sources with an end token, targets with one where asked."""
     end = [EOS] if ends else []
     return collate(
@@ -40,7 +40,7 @@ def batch_of(rows: Sequence[Row], source: Vocabulary, target: Vocabulary, ends: 
     )
 
 
-def paths_in(folder: Path, names: Iterable[str]) -> dict[str, Path]:
+def find_files(folder: Path, names: Iterable[str]) -> dict[str, Path]:
     """Where the file of each name is, plain or gzipped; the plain one where there is neither."""
     found = {}
     for name in names:
@@ -49,7 +49,7 @@ def paths_in(folder: Path, names: Iterable[str]) -> dict[str, Path]:
     return found
 
 
-def read(
+def read_rows(
     folder: Path, names: Sequence[str], optional: Sequence[str], ends: bool
 ) -> dict[str, list[Row]]:
     """The rows of each named file in a folder, and of those optional ones that are there.
@@ -59,7 +59,7 @@ def read(
     """
     if not folder.is_dir():
         raise RegardError(f"There is no folder {folder}. Check task.data.")
-    paths = paths_in(folder, [*names, *optional])
+    paths = find_files(folder, [*names, *optional])
     missing = [name for name in names if not paths[name].is_file()]
     if missing:
         raise RegardError(
@@ -67,19 +67,18 @@ def read(
             f" hold {', '.join(f'{name}.tsv' for name in names)}, each plain or as .tsv.gz."
         )
     faults = Faults(MEND)
-    rows = {name: _rows(path, ends, faults) for name, path in paths.items() if path.is_file()}
+    rows = {name: _parse_file(path, ends, faults) for name, path in paths.items() if path.is_file()}
     faults.stop()
     return rows
 
 
-def _rows(path: Path, ends: bool, faults: Faults) -> list[Row]:
-    (content,) = load(path, named_by="task.data")
-    texts = lines(content, str(path), faults)
+def _parse_file(path: Path, ends: bool, faults: Faults) -> list[Row]:
+    texts = read_lines(path, faults, named_by="task.data")
     if not texts:
         faults.add(BAD, str(path), 1, "the file is empty")
     rows = []
     for number, text in enumerate(texts, start=1):
-        row = None if text is None else _row(text, ends)
+        row = None if text is None else _parse_line(text, ends)
         if isinstance(row, str):
             faults.add(BAD, str(path), number, row)
         elif row is not None:
@@ -87,7 +86,7 @@ def _rows(path: Path, ends: bool, faults: Faults) -> list[Row]:
     return rows
 
 
-def _row(text: str, ends: bool) -> Row | str:
+def _parse_line(text: str, ends: bool) -> Row | str:
     """The row in a line, or what is wrong with it."""
     columns = text.split("\t")
     if len(columns) != COLUMNS:

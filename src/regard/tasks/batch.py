@@ -1,16 +1,24 @@
-"""A batch: source and target sequences, and how long each of them really is."""
+"""A batch: source and target sequences, and how long each of them really is.
+
+Tasks draw with numpy and know nothing of torch; it is imported where a batch is made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
-from regard.errors import RegardError
 from regard.tasks.vocabulary import PAD, SOS
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,13 @@ class Batch:
     target: Tensor  # (batch, target), int64
     target_lengths: Tensor  # (batch,)
     alignment: Tensor | None = None  # (batch, target), int64
+
+    @classmethod
+    def of(cls, *arrays: Ints | None) -> Batch:
+        """The batch of numpy arrays, given in the order of its fields."""
+        import torch
+
+        return cls(*(None if x is None else torch.from_numpy(x) for x in arrays))  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return self.source.shape[0]
@@ -43,16 +58,22 @@ class Batch:
     @property
     def inputs(self) -> Tensor:
         """What a teacher feeds the decoder: `<SOS>`, then the target without its last word."""
+        import torch
+
         start = torch.full_like(self.target[:, :1], SOS)
         return torch.cat([start, self.target[:, :-1]], dim=1)  # (batch, target)
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
-        return Batch(*(None if x is None else x.to(device) for x in self._parts()))  # type: ignore[arg-type]
+        return self._change(lambda x: x.to(device))
 
-    def __getitem__(self, index: slice | Tensor) -> Batch:
+    def __getitem__(self, index: slice | Tensor | Ints) -> Batch:
         """Some of the rows, with padding that no row needs any more cut away."""
-        rows = Batch(*(None if x is None else x[index] for x in self._parts()))  # type: ignore[arg-type]
+        if isinstance(index, np.ndarray):
+            import torch
+
+            index = torch.from_numpy(index)
+        rows = self._change(lambda x: x[index])
         if not len(rows):
             return rows
         source, target = int(rows.source_lengths.max()), int(rows.target_lengths.max())
@@ -68,18 +89,14 @@ class Batch:
         for start in range(0, len(self), size):
             yield self[start : start + size]
 
-    def _parts(self) -> tuple[Tensor | None, ...]:
-        return (
-            self.source,
-            self.source_lengths,
-            self.target,
-            self.target_lengths,
-            self.alignment,
-        )
+    def _change(self, change: Callable[[Tensor], Tensor]) -> Batch:
+        return Batch(*(None if x is None else change(x) for x in vars(self).values()))  # type: ignore[arg-type]
 
 
 def mask(lengths: Tensor, width: int) -> Tensor:
     """True at the first `lengths` of `width` positions. (batch,) -> (batch, width)"""
+    import torch
+
     return torch.arange(width, device=lengths.device)[None, :] < lengths[:, None]
 
 
@@ -89,18 +106,16 @@ def collate(
     alignments: Sequence[Sequence[int]] | None = None,
 ) -> Batch:
     """Lists of word numbers, and of source positions where known, as one padded batch."""
-    source, source_lengths = pad(sources)
-    target, target_lengths = pad(targets)
     alignment = None if alignments is None else pad(alignments, fill=-1)[0]
-    return Batch(source, source_lengths, target, target_lengths, alignment)
+    return Batch.of(*pad(sources), *pad(targets), alignment)
 
 
-def pad(rows: Sequence[Sequence[int]], fill: int = PAD) -> tuple[Tensor, Tensor]:
+def pad(rows: Sequence[Sequence[int]], fill: int = PAD) -> tuple[Ints, Ints]:
     """Rows of numbers, filled up at the end, and their lengths. -> (batch, width), (batch,)"""
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     padded = np.full((len(rows), int(lengths.max(initial=0))), fill, dtype=np.int64)
     padded[np.arange(padded.shape[1]) < lengths[:, None]] = [x for row in rows for x in row]
-    return torch.from_numpy(padded), torch.from_numpy(lengths)
+    return padded, lengths
 
 
 def reverse(rows: Tensor, lengths: Tensor) -> Tensor:
@@ -108,6 +123,8 @@ def reverse(rows: Tensor, lengths: Tensor) -> Tensor:
 
     Works on (batch, width) and on (batch, width, features) alike.
     """
+    import torch
+
     places = torch.arange(rows.shape[1], device=rows.device)[None, :]
     backwards = lengths[:, None] - 1 - places  # (batch, width), negative in the padding
     backwards = torch.where(backwards >= 0, backwards, places)
@@ -116,35 +133,19 @@ def reverse(rows: Tensor, lengths: Tensor) -> Tensor:
     return rows.gather(1, backwards)
 
 
-def turned(batch: Batch, starts: bool = False, ends: bool = True) -> Batch:
+def reverse_sources(batch: Batch, starts: bool = False, ends: bool = True) -> Batch:
     """The batch with each source backwards; alignments follow.
 
     Where sources start with `<SOS>` or end in `<EOS>`, these stay where they are.
     """
+    import torch
+
     first, last = int(starts), (batch.source_lengths - 1 - int(ends))[:, None]  # of the words
 
-    def moved(places: Tensor) -> Tensor:  # neither the special ones nor "nowhere" move
+    def move(places: Tensor) -> Tensor:  # neither the special ones nor "nowhere" move
         return torch.where((places >= first) & (places <= last), first + last - places, places)
 
     places = torch.arange(batch.source.shape[1], device=batch.source.device)
-    source = batch.source.gather(1, moved(places.expand_as(batch.source)))
-    aligned = None if batch.alignment is None else moved(batch.alignment)
-    return replace(batch, source=source, alignment=aligned)
-
-
-def mean_offset(batch: Batch) -> Tensor:
-    """How far ahead in the source, on average over rows, the word for each decoder step lies.
-
-    alignment (batch, target) -> (target,): the mean of alignment − target position over the rows
-    that have a word and an alignment at this step; 0 where no row has. This is the theory line of
-    aitken2021, Fig. 5b: attention that knows only positions can do no better than to follow it.
-    """
-    if batch.alignment is None:
-        raise RegardError(
-            "This batch does not say which source word each target word comes from, so it has no"
-            " mean offset. Use a task that fills in the alignment, such as escan."
-        )
-    steps = torch.arange(batch.target.shape[1], device=batch.target.device)
-    counted = batch.target_mask & (batch.alignment >= 0)
-    offsets = (batch.alignment - steps).masked_fill(~counted, 0)
-    return offsets.sum(dim=0) / counted.sum(dim=0).clamp(min=1)
+    source = batch.source.gather(1, move(places.expand_as(batch.source)))
+    alignment = None if batch.alignment is None else move(batch.alignment)
+    return replace(batch, source=source, alignment=alignment)

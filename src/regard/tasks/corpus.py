@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 
 from regard.errors import RegardError, unknown
-from regard.tasks.batch import Batch
-from regard.tasks.task import Task
+from regard.tasks.batch import Batch, Ints
+from regard.tasks.task import Task, TaskConfig
+
+H = TypeVar("H", bound=Hashable)
 
 
 class CorpusTask(Task):
@@ -20,16 +21,16 @@ class CorpusTask(Task):
 
     A subclass sets `rows` in its constructor: a batch under "train", and one under the name of
     every split, sources forwards. `collate` makes such a batch from lists of word numbers.
-    Recordings take the split `looked_at`; it may hold training rows only if it holds them all.
+    Recordings take `default_split`; it may hold training rows only if it holds them all.
     """
 
-    looked_at: ClassVar[str] = "test"
+    default_split: ClassVar[str] = "test"
     rows: dict[str, Batch]
 
     def draw(self, rng: np.random.Generator, size: int) -> Batch:
         """`size` training rows, with replacement."""
         train = self.rows["train"]
-        return train[torch.from_numpy(rng.integers(len(train), size=size))]
+        return train[rng.integers(len(train), size=size)]
 
     def train_batch(self, update: int, size: int, seed: int) -> Batch:
         """The next `size` rows of update number `update`, every row once in each epoch.
@@ -38,35 +39,37 @@ class CorpusTask(Task):
         a batch may end one epoch and begin the next.
         """
         train = self.rows["train"]
-        picked = torch.from_numpy(places(update * size, size, seed, len(train)))
-        return self._to_train_on(train[picked])
+        return self._prepare(train[pick_rows(update * size, size, seed, len(train))])
 
     def split(self, name: str) -> Batch:
         """All rows of a split, the same for every seed of every model."""
+        self._check_split(name)
+        return self._orient(self.rows[name])
+
+    def _check_split(self, name: str) -> None:
         if name not in self.splits:
             raise RegardError(unknown("split", name, self.splits))
-        return self._oriented(self.rows[name])
 
 
-def places(start: int, size: int, seed: int, count: int) -> NDArray[np.int64]:
+def pick_rows(start: int, size: int, seed: int, count: int) -> Ints:
     """Which of `count` rows come at places `start` to `start + size` of all epochs. (size,)"""
     epochs, inside = np.divmod(np.arange(start, start + size), count)
     picked = np.empty(size, dtype=np.int64)
     for epoch in np.unique(epochs):
-        here = epochs == epoch
-        picked[here] = shuffled(seed, int(epoch), count)[inside[here]]
+        mask = epochs == epoch
+        picked[mask] = _shuffle(seed, int(epoch), count)[inside[mask]]
     return picked
 
 
 @lru_cache(maxsize=4)  # a batch needs one epoch, or two; drawing them anew would cost more than it
-def shuffled(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
+def _shuffle(seed: int, epoch: int, count: int) -> Ints:
     """The order of `count` rows in one epoch. (count,)"""
     order = np.random.default_rng([seed, epoch]).permutation(count)
     order.setflags(write=False)  # it is shared
     return order
 
 
-def parted(count: int, sizes: Sequence[int], key: str) -> list[NDArray[np.int64]]:
+def partition(count: int, sizes: Sequence[int], key: str) -> list[Ints]:
     """The numbers below `count` by one fixed shuffle, in parts of `sizes`, the rest as last part.
 
     Every part is in rising order. `key` names the setting to lower where nothing would be left.
@@ -78,3 +81,28 @@ def parted(count: int, sizes: Sequence[int], key: str) -> list[NDArray[np.int64]
         )
     order = np.random.default_rng([count, *sizes]).permutation(count)
     return [np.sort(part) for part in np.split(order, np.cumsum(sizes))]
+
+
+def hold_out(
+    parts: Mapping[str, Sequence[H]], size: int, skipped: Counter[str], what: str = "rows"
+) -> dict[str, list[H]]:
+    """The rows of "train" and of every split; splits that have none get `size` of training's each.
+
+    They are taken out by one fixed shuffle. A row that training has twice then counts once, so
+    that none is in two parts; `skipped` counts the others as repeated `what`. Where every split
+    has rows of its own, nothing is taken out, and a `size` that was set is refused.
+    """
+    found = {name: list(rows) for name, rows in parts.items()}
+    missing = [name for name in CorpusTask.splits if name not in parts]
+    if missing:
+        once = list(dict.fromkeys(found["train"]))
+        skipped[f"repeated {what}"] += len(found["train"]) - len(once)
+        *chosen, rest = partition(len(once), [size] * len(missing), "task.held_out")
+        for name, places in zip((*missing, "train"), (*chosen, rest), strict=True):
+            found[name] = [once[place] for place in places]
+    elif size != TaskConfig().held_out:
+        raise RegardError(
+            f"task.held_out={size} has no effect, as there are files to validate and test on."
+            " Leave it out."
+        )
+    return found

@@ -5,19 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 from zlib import crc32
 
 import numpy as np
-import torch
 from pydantic import Field
-from torch import Tensor
-from torch.nn.functional import pad
 
 from regard.config import Config
 from regard.registry import Registry
-from regard.tasks.batch import Batch, turned
+from regard.tasks.batch import Batch, mask, reverse_sources
 from regard.tasks.vocabulary import EOS, PAD, Vocabulary
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class TaskConfig(Config):
@@ -31,6 +31,10 @@ class TaskConfig(Config):
         description="read: during training the encoder reads the padding as if it were words",
     )
     held_out: int = Field(500, ge=1, description="examples in each held-out split that is drawn")
+
+    def files(self) -> tuple[Path, ...]:
+        """The files whose content, besides these keys, determines the task; most have none."""
+        return ()
 
 
 class Task(ABC):
@@ -50,11 +54,6 @@ class Task(ABC):
     def __init__(self, config: TaskConfig):
         self.config = config
 
-    @classmethod
-    def files(cls, config: TaskConfig) -> tuple[Path, ...]:
-        """The files whose content, besides `config`, determines the task; most tasks have none."""
-        return ()
-
     @abstractmethod
     def draw(self, rng: np.random.Generator, size: int) -> Batch:
         """`size` fresh examples; the same generator state gives the same examples."""
@@ -65,16 +64,16 @@ class Task(ABC):
         Because no state is carried from batch to batch, a run that was killed goes on with
         exactly the batches that it would have seen.
         """
-        return self._to_train_on(self.draw(np.random.default_rng([seed, update]), size))
+        return self._prepare(self.draw(np.random.default_rng([seed, update]), size))
 
     def split(self, name: str) -> Batch:
         """A held-out set: the same for every seed of every model."""
         rng = np.random.default_rng([crc32(name.encode()), self.config.held_out])
-        return self._oriented(self.draw(rng, self.config.held_out))
+        return self._orient(self.draw(rng, self.config.held_out))
 
     def fresh(self, size: int, seed: int, number: int = 0) -> Batch:
         """Examples to look at, which no training has seen as such: a function of the arguments."""
-        return self._oriented(self.draw(np.random.default_rng([seed, number, 7]), size))
+        return self._orient(self.draw(np.random.default_rng([seed, number, 7]), size))
 
     def correct(self, predictions: Tensor, batch: Batch) -> Tensor:
         """Which predictions are right, word for word up to `<EOS>`.
@@ -83,32 +82,41 @@ class Task(ABC):
 
         predictions (batch, any width) -> (batch,) bool
         """
-        if not self.ends:
-            width = batch.target.shape[1]
-            said = pad(predictions, (0, max(0, width - predictions.shape[1])), value=PAD)
-            return ((said[:, :width] == batch.target) | ~batch.target_mask).all(dim=1)
         width = max(predictions.shape[1], batch.target.shape[1])
-        return (trimmed(predictions, width) == trimmed(batch.target, width)).all(dim=1)
+        fill = EOS if self.ends else PAD  # without an end, 2 is a word like any other
+        said, right = (_widen(words, width, fill) for words in (predictions, batch.target))
+        if self.ends:
+            return (_trim(said) == _trim(right)).all(dim=1)
+        return ((said == right) | ~mask(batch.target_lengths, width)).all(dim=1)
 
-    def _to_train_on(self, batch: Batch) -> Batch:
-        """`batch` as training gets it: turned, and with padding to be read, where asked."""
-        batch = self._oriented(batch)
+    def _prepare(self, batch: Batch) -> Batch:
+        """`batch` as training gets it: oriented, and with padding to be read, where asked."""
+        batch = self._orient(batch)
         if self.config.padding == "masked":
             return batch
-        width = torch.full_like(batch.source_lengths, batch.source.shape[1])
+        width = batch.source_lengths.new_full((len(batch),), batch.source.shape[1])
         return replace(batch, source_lengths=width)
 
-    def _oriented(self, batch: Batch) -> Batch:
+    def _orient(self, batch: Batch) -> Batch:
         if not self.config.reverse_source:
             return batch
-        return turned(batch, self.starts, self.source_vocabulary.ends)
+        return reverse_sources(batch, self.starts, self.source_vocabulary.ends)
 
 
-def trimmed(words: Tensor, width: int) -> Tensor:
-    """`words` with everything from the first `<EOS>` on replaced by `<EOS>`, at one width."""
-    filled = pad(words, (0, width - words.shape[1]), value=EOS)
-    ended = (filled == EOS).cumsum(dim=1) > 0
-    return filled.masked_fill(ended, EOS)
+def _widen(words: Tensor, width: int, fill: int) -> Tensor:
+    """`words` filled up at the end. (batch, any width) -> (batch, width)"""
+    widened = words.new_full((len(words), width), fill)
+    widened[:, : words.shape[1]] = words
+    return widened
 
 
-tasks: Registry[type[Task]] = Registry("task")
+def _trim(words: Tensor) -> Tensor:
+    """`words` with everything from the first `<EOS>` on replaced by `<EOS>`. (batch, width)"""
+    return words.masked_fill((words == EOS).cumsum(dim=1) > 0, EOS)
+
+
+TASKS: Registry[type[Task]] = Registry(
+    "task",
+    rooms=tuple(f"regard.tasks.{room}" for room in ("synthetic", "lookup", "scan", "text")),
+    dashes=True,
+)

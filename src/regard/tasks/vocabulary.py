@@ -59,7 +59,7 @@ class Vocabulary:
             raise RegardError(f"The words {strange} are not in the vocabulary. Known: {known}.")
         return [self.numbers[word] for word in words]
 
-    def shown(self, numbers: Iterable[int]) -> list[str]:
+    def look_up(self, numbers: Iterable[int]) -> list[str]:
         """The words of all numbers, special ones too."""
         return [self.words[number] for number in numbers]
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.errors import RegardError
 from regard.models.decoding import beam
-from regard.models.outputs import Seq2Seq
+from regard.models.seq2seq import Seq2Seq
 from regard.tasks.batch import Batch
 from regard.tasks.task import Task
 from regard.training.evaluation import evaluating

@@ -10,18 +10,18 @@ import torch
 from torch.nn.functional import pad
 
 from regard.models.decoding import greedy
-from regard.models.outputs import Memory, Seq2Seq
+from regard.models.seq2seq import Memory, Seq2Seq
 from regard.tasks.batch import Batch
 from regard.tasks.task import Task
 from regard.tasks.vocabulary import EOS, PAD
-from regard.training.forcing import remembered
+from regard.training.forcing import encode
 from regard.training.losses import likelihood
 
 PIECE = 256  # sequences that go through the model at once
 # Words that free running may go on past the longest target, as in chapter36.
 MARGIN = 5
 LARGEST = 700.0  # a loss whose exponential is still a number
-UNBOUNDED = ("loss", "perplexity", "bleu")  # the metrics of a run that are no shares
+UNBOUNDED = ("loss", "perplexity", "bleu")  # the metrics of a run that are not shares
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def evaluating(model: Seq2Seq) -> Iterator[torch.device]:
 
 
 def evaluate(
-    model: Seq2Seq, task: Task, batch: Batch, size: int = PIECE, told: bool = False
+    model: Seq2Seq, task: Task, batch: Batch, size: int = PIECE, forced_alignment: bool = False
 ) -> dict[str, float]:
     """Metrics over a held-out batch.
 
@@ -45,8 +45,8 @@ def evaluate(
     `token_accuracy` the share of their words; `forced_token_accuracy` the same when the teacher
     feeds the decoder; `loss` the forced likelihood, `perplexity` its exponential. The gap between
     the two token accuracies is the exposure bias. Whole sequences cannot show it: greedy decoding
-    gets one right exactly when every forced step is right. With `told`, attention is forced to
-    its targets.
+    gets one right exactly when every forced step is right. With `forced_alignment`, attention
+    is forced to its targets.
     """
     totals = dict.fromkeys(("accuracy", "token_accuracy", "forced_token_accuracy", "loss"), 0.0)
     words = 0
@@ -54,10 +54,10 @@ def evaluate(
         for piece in batch.pieces(size):
             piece = piece.to(device)
             mask, count = piece.target_mask, int(piece.target_lengths.sum())
-            memory = remembered(model, piece, told)
+            memory = encode(model, piece, forced_alignment)
             output = model.decode(memory, piece.inputs)
             forced = output.logits.argmax(dim=2)
-            free = freely(model, memory, piece, task.ends)
+            free = run_freely(model, memory, piece, task.ends)
             missing = piece.target.shape[1] - free.shape[1]
             same = pad(free, (0, max(0, missing)), value=PAD)[:, : mask.shape[1]] == piece.target
             totals["loss"] += float(likelihood(output.logits, piece.target, mask)) * count
@@ -75,10 +75,10 @@ def predict(model: Seq2Seq, batch: Batch, ends: bool = True) -> torch.Tensor:
 
     Where targets do not end in `<EOS>` (`ends=False`), it says as many words as the longest has.
     """
-    return freely(model, model.encode(batch.source, batch.source_lengths), batch, ends)
+    return run_freely(model, model.encode(batch.source, batch.source_lengths), batch, ends)
 
 
-def freely(model: Seq2Seq, memory: Memory, batch: Batch, ends: bool) -> torch.Tensor:
+def run_freely(model: Seq2Seq, memory: Memory, batch: Batch, ends: bool) -> torch.Tensor:
     """As `predict`, from what the encoder remembers."""
     width = batch.target.shape[1]
     return (

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.models.outputs import Memory, Output, Seq2Seq
+from regard.models.seq2seq import Memory, Output, Seq2Seq
 from regard.tasks.batch import Batch
 from regard.training.config import TrainingConfig
 from regard.training.schedules import forcing_chance
@@ -24,18 +24,18 @@ def forced_steps(config: TrainingConfig, update: int, seed: int, steps: int) -> 
     return torch.from_numpy(rng.random(steps) < chance)
 
 
-def forward(model: Seq2Seq, batch: Batch, forced: Tensor, told: bool = False) -> Output:
+def forward(model: Seq2Seq, batch: Batch, forced: Tensor, forced_alignment: bool = False) -> Output:
     """One pass that can be differentiated, with some steps forced and the others own.
 
-    With `told`, attention is forced to the batch's alignment as well.
+    With `forced_alignment`, attention is forced to the batch's alignment as well.
     """
-    memory = remembered(model, batch, told)
+    memory = encode(model, batch, forced_alignment)
     return model.decode_mixed(memory, batch.inputs, forced, batch.target_lengths)
 
 
-def remembered(model: Seq2Seq, batch: Batch, told: bool) -> Memory:
+def encode(model: Seq2Seq, batch: Batch, forced_alignment: bool) -> Memory:
     """The source as the decoder knows it, attention forced to the alignment where asked."""
     memory = model.encode(batch.source, batch.source_lengths)
-    if not told or batch.alignment is None:
+    if not forced_alignment or batch.alignment is None:
         return memory
-    return model.told(memory, batch.alignment)
+    return model.force_alignment(memory, batch.alignment)

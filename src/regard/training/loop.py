@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import RegardError
-from regard.models.components import parameters_of
-from regard.models.outputs import Output, Seq2Seq
+from regard.models.seq2seq import Output, Seq2Seq
 from regard.tasks.batch import Batch
 from regard.tasks.task import Task
 from regard.training.config import TrainingConfig
@@ -82,7 +81,7 @@ class Trainer:
 
     def _freeze(self) -> None:
         """Take out of training what the configuration says, and note which weights stay zero."""
-        names = parameters_of(self.model, self.config.freeze)
+        names = self.model.parameters_of(self.config.freeze)
         parameters = dict(self.model.named_parameters())
         for name in names:
             parameters[name].requires_grad_(False)
@@ -121,12 +120,12 @@ class Trainer:
         Piece by piece, each weighed by its sequences.
         """
         own = forcing_chance(self.config, self.update) == 0
-        told, total = self.config.guidance_by == "force", 0.0
+        force, total = self.config.guidance_by == "force", 0.0
         with evaluating(self.model):
             for piece in batch.pieces(PIECE):
                 piece = piece.to(self.config.device)
                 forced = torch.full((piece.target.shape[1],), not own)
-                output = forward(self.model, piece, forced, told)
+                output = forward(self.model, piece, forced, force)
                 total += float(self._loss(output, piece)[0]) * len(piece)
         return total / len(batch)
 
@@ -153,7 +152,7 @@ class Trainer:
         batch = batch.to(self.config.device)
         self.model.train()
         forced = forced_steps(self.config, self.update, self.seed, batch.target.shape[1])
-        output = forward(self.model, batch, forced, told=self.config.guidance_by == "force")
+        output = forward(self.model, batch, forced, self.config.guidance_by == "force")
         loss, value = self._loss(output, batch)
         self._check("loss", value)
         if "discriminator" in self.modules:
@@ -163,7 +162,7 @@ class Trainer:
         return value
 
     def _check(self, what: str, value: float) -> None:
-        """Stop before a number that is none reaches the weights."""
+        """Stop before something that is not a number reaches the weights."""
         if not math.isfinite(value):
             raise RegardError(
                 f"The {what} became {value} at update {self.update + 1}, so training stopped"
@@ -177,8 +176,8 @@ class Trainer:
         discriminator = self.modules["discriminator"]
         never = torch.zeros(batch.target.shape[1], dtype=torch.bool)
         free = forward(self.model, batch, never)
-        told, ran = discriminator(detached(taught), batch), discriminator(detached(free), batch)
-        loss, accuracy = discriminator_loss(told, ran)
+        seen = (discriminator(detach(output), batch) for output in (taught, free))
+        loss, accuracy = discriminator_loss(*seen)
         if accuracy < LEARNS_BELOW:
             self._descend("discriminator", loss)
         if accuracy < TEACHES_ABOVE:
@@ -219,22 +218,22 @@ class Trainer:
         update, best = tensors["progress"].tolist()
         self.update, self.best = int(update), best
         for name, module in self.modules.items():
-            module.load_state_dict(under(tensors, f"{name}."))
+            module.load_state_dict(select_prefix(tensors, f"{name}."))
             optimizer = self.optimizers[name]
             moments: dict[int, dict[str, Tensor]] = {}
-            for key, value in under(tensors, f"adam.{name}.").items():
+            for key, value in select_prefix(tensors, f"adam.{name}.").items():
                 index, entry = key.split(".", 1)
                 moments.setdefault(int(index), {})[entry] = value
             optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
 
 
-def detached(output: Output) -> Output:
+def detach(output: Output) -> Output:
     """The trajectory without its history: the discriminator's lesson is not the model's."""
     states, logits = output.decoder_states.detach(), output.logits.detach()
     return replace(output, decoder_states=states, logits=logits)
 
 
-def under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+def select_prefix(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     """The tensors whose names start with a prefix, without it."""
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
 
@@ -254,23 +253,23 @@ def fit(trainer: Trainer, keeper: Keeper) -> None:
     config = trainer.config
     validation = trainer.task.split("validation")
     if trainer.update == 0:
-        best = 0 in config.milestones and _judged(trainer, keeper, validation)
+        best = 0 in config.milestones and _judge(trainer, keeper, validation)
         keeper.checkpoint(trainer, keep=True, best=best)
-    while trainer.update < config.updates and not _good_enough(trainer):
+    while trainer.update < config.updates and not _may_stop(trainer):
         keeper.log({"update": trainer.update + 1, "loss": trainer.step()})
         noted = trainer.update == config.updates or trainer.update in config.milestones
         keep = noted or trainer.update % config.checkpoint_every == 0
         judge = noted or trainer.update % config.evaluate_every == 0
-        best = judge and _judged(trainer, keeper, validation)
+        best = judge and _judge(trainer, keeper, validation)
         if judge or keep:
-            keeper.checkpoint(trainer, keep=keep or _good_enough(trainer), best=best)
+            keeper.checkpoint(trainer, keep=keep or _may_stop(trainer), best=best)
 
 
-def _judged(trainer: Trainer, keeper: Keeper, validation: Batch) -> bool:
+def _judge(trainer: Trainer, keeper: Keeper, validation: Batch) -> bool:
     """Evaluate and log; whether no checkpoint before was as good."""
     config = trainer.config
-    told = config.guidance_by == "force"
-    metrics = evaluate(trainer.model, trainer.task, validation, told=told)
+    force = config.guidance_by == "force"
+    metrics = evaluate(trainer.model, trainer.task, validation, forced_alignment=force)
     if config.best_by == "loss":
         metrics["objective"] = trainer.objective(validation)
     keeper.log({"update": trainer.update, "split": "validation", **metrics})
@@ -280,7 +279,7 @@ def _judged(trainer: Trainer, keeper: Keeper, validation: Batch) -> bool:
     return best
 
 
-def _good_enough(trainer: Trainer) -> bool:
+def _may_stop(trainer: Trainer) -> bool:
     """Whether training may stop; asked of what is saved, so that a cut run stops there, too."""
     wanted = trainer.config.stop_accuracy
     return wanted is not None and trainer.best >= wanted

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from regard.models.attention import Site
+from regard.models.layers.attention import Site
 from regard.tasks.batch import Batch
 from regard.tasks.vocabulary import PAD
 
@@ -17,7 +17,7 @@ Average = Literal["words", "sequences"]
 
 
 def likelihood(logits: Tensor, targets: Tensor, mask: Tensor, average: Average = "words") -> Tensor:
-    """Negative log-likelihood of the target words that are there.
+    """Negative log-likelihood of the target words inside of the mask.
 
     The mean over words, or over sequences of their sums. logits (batch, target, vocab), targets
     and mask (batch, target) -> ()
@@ -50,11 +50,7 @@ def guidance(sites: Mapping[str, Site], batch: Batch, average: Average = "words"
 
 def crossing(sites: Mapping[str, Site]) -> dict[str, Site]:
     """The attentions that look from the target to the source."""
-    return {
-        name: site
-        for name, site in sites.items()
-        if not name.startswith("encoder") and not name.endswith("self")
-    }
+    return {name: site for name, site in sites.items() if site.crosses}
 
 
 @torch.no_grad()

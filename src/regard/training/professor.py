@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits as bce
 
-from regard.models.cells import TorchGRU
-from regard.models.outputs import Output
+from regard.models.layers.cells import TorchGRU
+from regard.models.seq2seq import Output
 from regard.tasks.batch import Batch, reverse
 
 # The discriminator learns only while it is not near perfect, and teaches only once it is

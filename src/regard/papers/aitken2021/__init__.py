@@ -3,6 +3,9 @@
 # In the order of the paper.
 # isort: off
 from regard.papers.aitken2021 import one_to_one as one_to_one
+from regard.papers.aitken2021 import orders as orders
 from regard.papers.aitken2021 import escan as escan
+from regard.papers.aitken2021 import twice as twice
 from regard.papers.aitken2021 import translation as translation
+from regard.papers.aitken2021 import features as features
 from regard.papers.aitken2021 import variants as variants

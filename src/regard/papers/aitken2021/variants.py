@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from regard.display import Figure, Table
-from regard.instruments import ablate, breakdown, paths
-from regard.papers.aitken2021.escan import escan
-from regard.papers.aitken2021.looking import accuracy, count, joined, looked
-from regard.papers.aitken2021.one_to_one import one_to_one
-from regard.papers.experiment import (
-    Experiment,
-    Findings,
-    Measures,
-    Plan,
-    Runs,
-    Scale,
-    experiments,
-    seeds,
-)
+from regard.instruments.components import breakdown, trajectories
+from regard.instruments.interventions import ablate
+from regard.papers.aitken2021._attention import WORDS, record_runs
+from regard.papers.aitken2021.escan import plan_escan
+from regard.papers.aitken2021.one_to_one import plan_one_to_one
+from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Measures, Plan, Runs, Scale
+from regard.papers.framework.measures import count_seeds, join_figures, plan_seeds, read_share
 
+UPDATES = {"quick": 900, "full": 1500}  # less time than others have: there are many of them
 # condition -> preset, and what is changed in it
 VARIANTS: dict[str, tuple[str, dict[str, object]]] = {
     "aed_lstm": ("aed", {"cell": "lstm-renn"}),
@@ -28,12 +22,7 @@ VARIANTS: dict[str, tuple[str, dict[str, object]]] = {
 }
 
 
-def longest(scale: Scale) -> dict[str, object]:
-    """Variants are trained for less time: there are many of them."""
-    return {"updates": 1500 if scale == "full" else 900}
-
-
-@experiments.register("aitken2021/variants")
+@EXPERIMENTS.register("aitken2021/variants")
 class VariantsExperiment(Experiment):
     """Do the findings hang on the cell or the attention?"""
 
@@ -44,7 +33,7 @@ class VariantsExperiment(Experiment):
     def plan(self, scale: Scale) -> Plan:
         """One condition per variant."""
         return {
-            name: one_to_one(preset, scale, **{**longest(scale), **changes})
+            name: plan_one_to_one(preset, scale, updates=UPDATES[scale], **changes)
             for name, (preset, changes) in VARIANTS.items()
         }
 
@@ -53,24 +42,24 @@ class VariantsExperiment(Experiment):
         own: Measures = {}
         figures = []
         for name in VARIANTS:
-            seen = looked(runs[name])
-            path = paths(seen)
+            seen = record_runs(runs[name])
+            path = trajectories(seen)
             own[f"temporal_{name}"] = breakdown(seen).estimates()["temporal-temporal"]
             own[f"diagonal_{name}"] = path.estimates()["diagonal"]
-            own[f"accuracy_{name}"] = accuracy(runs[name])
+            own[f"accuracy_{name}"] = read_share(runs[name], WORDS)
             figures.append(path.figure())
         rows = tuple(
             (name, *(own[f"{what}_{name}"] for what in ("accuracy", "temporal", "diagonal")))
             for name in VARIANTS
         )
         table = Table("Variants", ("variant", "word accuracy", "μ·μ", "diagonal"), rows)
-        figure = joined(
+        figure = join_figures(
             "ait-variants",
             "Temporal components of each variant, first seed.",
             *figures[:3],
             titles=tuple(VARIANTS)[:3],
         )
-        other = joined(
+        other = join_figures(
             "ait-variants-ao",
             "Temporal components of each variant without recurrence or with learned attention.",
             *figures[3:],
@@ -79,7 +68,7 @@ class VariantsExperiment(Experiment):
         return Findings({"ait.variants": own}, (table,), (figure, other))
 
 
-@experiments.register("aitken2021/causal")
+@EXPERIMENTS.register("aitken2021/causal")
 class CausalExperiment(Experiment):
     """Shares describe; do they also predict?"""
 
@@ -94,10 +83,10 @@ class CausalExperiment(Experiment):
         """One-to-one, where time should decide, and sorting, where it should not."""
         short = {"updates": 1500} if scale == "quick" else {}
         return {
-            "one_to_one_aed": one_to_one("aed", scale),
-            "one_to_one_ao": one_to_one("ao", scale),
-            "escan_aed": escan("aed", scale),
-            "sorting_aed": seeds(count(scale), "sorting", "aed", **short),
+            "one_to_one_aed": plan_one_to_one("aed", scale),
+            "one_to_one_ao": plan_one_to_one("ao", scale),
+            "escan_aed": plan_escan("aed", scale),
+            "sorting_aed": plan_seeds(count_seeds(scale), "sorting", "aed", **short),
         }
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
@@ -115,7 +104,7 @@ class CausalExperiment(Experiment):
             table = result.table()
             tables.append(Table(f"{name}: {table.title}", table.columns, table.rows))
             figures.append(result.figure())
-        figure = joined(
+        figure = join_figures(
             "ait-causal",
             figures[0].caption,
             *figures,

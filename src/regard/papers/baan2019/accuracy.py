@@ -8,14 +8,14 @@ from time import perf_counter
 import numpy as np
 
 from regard.display import Figure, Table
-from regard.papers.baan2019.common import LONGER, MODELS, SPLITS, Lookup, share, split_panel
-from regard.papers.experiment import Findings, Measures, Plan, Runs, Scale, experiments
+from regard.papers.baan2019._lookup import LONGER, MODELS, SPLITS, Lookup, draw_splits, read_splits
+from regard.papers.framework import EXPERIMENTS, Findings, Measures, Plan, Runs, Scale
 from regard.runs import Run, RunConfig
 from regard.statistics import Estimate
 from regard.training import Trainer, one_thread
 
 
-def by_run(title: str, runs: Sequence[Run]) -> Table:
+def list_by_run(title: str, runs: Sequence[Run]) -> Table:
     """A row per run, as the paper's tables have it."""
     columns = (*SPLITS, *(f"longer_{name}" for name in LONGER))
     rows = tuple(
@@ -24,7 +24,7 @@ def by_run(title: str, runs: Sequence[Run]) -> Table:
     return Table(title, ("seed", *columns), rows)
 
 
-@experiments.register("baan2019/accuracy")
+@EXPERIMENTS.register("baan2019/accuracy")
 class AccuracyExperiment(Lookup):
     """Guided against baseline on every split."""
 
@@ -37,20 +37,20 @@ class AccuracyExperiment(Lookup):
 
     def plan(self, scale: Scale) -> Plan:
         """Both models by the scale's recipe, and guided ones by the fast recipe."""
-        return {**super().plan(scale), "fast": self.models(scale, 1, recipe="fast")}
+        return {**super().plan(scale), "fast": self.plan_models(scale, 1, recipe="fast")}
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Accuracy by split."""
         names = (*MODELS, "fast")
-        found = {n: {split: share(runs[n], split) for split in SPLITS} for n in names}
-        longer = {n: {part: share(runs[n], f"longer_{part}") for part in LONGER} for n in names}
+        found = {name: read_splits(runs[name]) for name in names}
+        longer = {name: read_splits(runs[name], LONGER, "longer_") for name in names}
         table = {f"{name}_{split}": found[name][split] for name in MODELS for split in SPLITS}
         worst = {
             f"worst_{split}": Estimate.share([min(found["fast"][split].values)]) for split in SPLITS
         }
         fast: Measures = {f"fast_{split}": found["fast"][split] for split in SPLITS}
-        paper = self.models("full", 1)[0]
-        reference = {"time_share": Estimate.of([time_share(runs["fast"][0].config, paper)])}
+        paper = self.plan_models("full", 1)[0]
+        reference = {"time_share": Estimate.of([compare_times(runs["fast"][0].config, paper)])}
         return Findings(
             {
                 "baan.accuracy": table,
@@ -60,9 +60,9 @@ class AccuracyExperiment(Lookup):
                 },
             },
             (
-                by_run("Baseline, by seed (Table 5)", runs["baseline"]),
-                by_run("Guided, by seed (Table 6)", runs["guided"]),
-                by_run("Guided by the fast recipe, by seed", runs["fast"]),
+                list_by_run("Baseline, by seed (Table 5)", runs["baseline"]),
+                list_by_run("Guided, by seed (Table 6)", runs["guided"]),
+                list_by_run("Guided by the fast recipe, by seed", runs["fast"]),
             ),
             (
                 Figure(
@@ -71,15 +71,15 @@ class AccuracyExperiment(Lookup):
                     " that were only seen alone (HT), compositions of two of these (NC), and three"
                     f" tables in a row; {len(runs['guided'])} seeds.",
                     (
-                        split_panel("Two tables", found, SPLITS),
-                        split_panel("Three tables", longer, LONGER),
+                        draw_splits("Two tables", found, SPLITS),
+                        draw_splits("Three tables", longer, LONGER),
                     ),
                 ),
             ),
         )
 
 
-def time_share(fast: RunConfig, paper: RunConfig, rounds: int = 5, updates: int = 20) -> float:
+def compare_times(fast: RunConfig, paper: RunConfig, rounds: int = 5, updates: int = 20) -> float:
     """How long the fast recipe takes, as a share of the paper's.
 
     Updates of both are timed here and now in turns, so that the machine treats both alike; the
@@ -103,7 +103,7 @@ def time_share(fast: RunConfig, paper: RunConfig, rounds: int = 5, updates: int 
     return each * fast.training.updates / paper.training.updates
 
 
-@experiments.register("baan2019/lstm")
+@EXPERIMENTS.register("baan2019/lstm")
 class LSTMExperiment(Lookup):
     """The same with LSTM cells."""
 
@@ -115,29 +115,26 @@ class LSTMExperiment(Lookup):
         """Both cells, guided and not."""
         return {
             **super().plan(scale),
-            "lstm": self.models(scale, 1, cell="lstm"),
-            "lstm baseline": self.models(scale, 0, cell="lstm"),
+            "lstm": self.plan_models(scale, 1, cell="lstm"),
+            "lstm baseline": self.plan_models(scale, 0, cell="lstm"),
         }
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Accuracy by split."""
-        names = {"guided": "gru", "lstm": "lstm", "baseline": "gru baseline"}
-        names["lstm baseline"] = "lstm baseline"
-        found = {
-            names[condition]: {split: share(runs[condition], split) for split in SPLITS}
-            for condition in names
-        }
+        names = {"guided": "gru", "lstm": "lstm", "baseline": "gru baseline",
+                 "lstm baseline": "lstm baseline"}  # fmt: skip
+        found = {name: read_splits(runs[condition]) for condition, name in names.items()}
         measures = {
             f"{cell}_{split}": found[cell][split] for cell in ("gru", "lstm") for split in SPLITS
         }
         return Findings(
             {"baan.lstm": measures},
-            (by_run("Guided LSTM, by seed", runs["lstm"]),),
+            (list_by_run("Guided LSTM, by seed", runs["lstm"]),),
             (
                 Figure(
                     "baan-lstm",
                     f"Sequence accuracy with GRU and LSTM cells, {len(runs['lstm'])} seeds.",
-                    (split_panel("By cell", found, SPLITS),),
+                    (draw_splits("By cell", found, SPLITS),),
                 ),
             ),
         )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from regard.display import Bars, Figure, Panel, Rule, Table
-from regard.instruments.prune import pruned
-from regard.instruments.swap import swapped
-from regard.papers.baan2019.common import SPLITS, Lookup, share
-from regard.papers.experiment import Findings, Measures, Plan, Runs, Scale, experiments
+from regard.display import Bars, Figure, Rule, Table
+from regard.instruments.interventions.prune import cut_down
+from regard.instruments.interventions.swap import exchange
+from regard.papers.baan2019._lookup import SPLITS, Lookup, draw_splits, read_splits
+from regard.papers.framework import EXPERIMENTS, Findings, Measures, Plan, Runs, Scale
+from regard.papers.framework.measures import draw_shares
 from regard.statistics import Estimate
 
 # Table 4: components of a baseline put into a guided model, and of a guided one into a baseline.
@@ -18,7 +19,7 @@ KEEP = 0.05
 EPOCHS = 20  # of retraining a pruned model
 
 
-@experiments.register("baan2019/swap")
+@EXPERIMENTS.register("baan2019/swap")
 class SwapExperiment(Lookup):
     """Components of one model frozen inside the other."""
 
@@ -41,7 +42,7 @@ class SwapExperiment(Lookup):
             updates = None if scale == "full" else into[0].config.training.updates // 3
             for component in components:
                 plan[f"{name} with {component}"] = [
-                    swapped(a, b, component, updates=updates).config(a.folder.parent)
+                    exchange(a, b, component, updates=updates).config(a.folder.parent)
                     for a, b in zip(into, donors, strict=True)
                 ]
         return plan
@@ -49,24 +50,23 @@ class SwapExperiment(Lookup):
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """NC of every condition."""
         pairs = len(runs["guided with encoder"])
-        reference = {name: share(runs[name][:pairs], "NC") for name in ("guided", "baseline")}
-        found: Measures = {"reference": reference["guided"]}
-        found["reference_baseline"] = reference["baseline"]
-        rows = [("guided", "", *(share(runs["guided"][:pairs], split) for split in SPLITS))]
+        guided, baseline = (read_splits(runs[name][:pairs]) for name in ("guided", "baseline"))
+        found = {"reference": guided["NC"], "reference_baseline": baseline["NC"]}
+        rows = [("guided", "", *guided.values())]
         for name, components in (("guided", INTO_GUIDED), ("baseline", INTO_BASELINE)):
             for component in components:
-                condition = runs[f"{name} with {component}"]
+                splits = read_splits(runs[f"{name} with {component}"])
                 key = component.replace(".", "_")
-                found[key if name == "guided" else f"baseline_{key}"] = share(condition, "NC")
-                rows.append((name, component, *(share(condition, split) for split in SPLITS)))
-        rows.append(("baseline", "", *(share(runs["baseline"][:pairs], s) for s in SPLITS)))
+                found[key if name == "guided" else f"baseline_{key}"] = splits["NC"]
+                rows.append((name, component, *splits.values()))
+        rows.append(("baseline", "", *baseline.values()))
         bars = (
             Bars.of("guided", {c: found[c.replace(".", "_")] for c in INTO_GUIDED}, 0),
-            Rule("guided as it was", y=reference["guided"].mean),
+            Rule("guided as it was", y=guided["NC"].mean),
         )
         other = (
             Bars.of("baseline", {c: found[f"baseline_{c}"] for c in INTO_BASELINE}, 1),
-            Rule("baseline as it was", y=reference["baseline"].mean),
+            Rule("baseline as it was", y=baseline["NC"].mean),
         )
         return Findings(
             {"baan.swap": found},
@@ -83,15 +83,15 @@ class SwapExperiment(Lookup):
                     "New compositions (NC) after a component of the other kind of model was frozen"
                     f" inside and the rest retrained (Table 4), {pairs} pairs.",
                     (
-                        Panel("Baseline parts, guided models", "component", "NC", bars, (0, 1.05)),
-                        Panel("Guided parts, baselines", "component", "NC", other, (0, 1.05)),
+                        draw_shares("Baseline parts, guided models", "component", "NC", *bars),
+                        draw_shares("Guided parts, baselines", "component", "NC", *other),
                     ),
                 ),
             ),
         )
 
 
-@experiments.register("baan2019/prune")
+@EXPERIMENTS.register("baan2019/prune")
 class PruneExperiment(Lookup):
     """Only the strongest units."""
 
@@ -107,7 +107,7 @@ class PruneExperiment(Lookup):
         epochs = EPOCHS if scale == "full" else 5
         plan: Plan = {"mask held": [], "mask free": []}
         for run in runs["guided"]:
-            cut = pruned(run, KEEP, "units", epochs=epochs)
+            cut = cut_down(run, KEEP, "units", epochs=epochs)
             for way, configs in plan.items():
                 config = cut.going_on(keep_zeros=way == "mask held").config(run.folder.parent)
                 configs.append(config)
@@ -115,30 +115,27 @@ class PruneExperiment(Lookup):
 
     def plan(self, scale: Scale) -> Plan:
         """Guided models alone."""
-        return {"guided": self.models(scale, 1)}
+        return {"guided": self.plan_models(scale, 1)}
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Every split at every stage."""
-        cut = [pruned(run, KEEP, "units").metrics() for run in runs["guided"]]
+        cut = [cut_down(run, KEEP, "units").metrics() for run in runs["guided"]]
         stages: dict[str, Measures] = {
-            "full": {split: share(runs["guided"], split) for split in SPLITS},
+            "full": read_splits(runs["guided"]),
             "pruned": {split: Estimate.share(m[split] for m in cut) for split in SPLITS},
-            "free": {split: share(runs["mask free"], split) for split in SPLITS},
-            "held": {split: share(runs["mask held"], split) for split in SPLITS},
+            "free": read_splits(runs["mask free"]),
+            "held": read_splits(runs["mask held"]),
         }
         said = {"full": "as it was", "pruned": "pruned", "free": "retrained, mask free",
                 "held": "retrained, mask held"}  # fmt: skip
-        bars = tuple(
-            Bars.of(said[stage], values, colour)
-            for colour, (stage, values) in enumerate(stages.items())
-        )
+        groups = {said[stage]: values for stage, values in stages.items()}
         return Findings(
             {"baan.prune": {stage: values["NC"] for stage, values in stages.items()}},
             (
                 Table(
                     f"The strongest {KEEP:.0%} of units, {len(cut)} models",
                     ("stage", *SPLITS),
-                    tuple((said[stage], *values.values()) for stage, values in stages.items()),
+                    tuple((stage, *values.values()) for stage, values in groups.items()),
                 ),
             ),
             (
@@ -147,7 +144,7 @@ class PruneExperiment(Lookup):
                     f"Sequence accuracy of guided models with only their strongest {KEEP:.0%} of"
                     " units, at once and retrained; without a held mask what was pruned can grow"
                     f" back. {len(cut)} seeds.",
-                    (Panel("By split", "split", "sequence accuracy", bars, (0, 1.05)),),
+                    (draw_splits("By split", groups, SPLITS),),
                 ),
             ),
         )

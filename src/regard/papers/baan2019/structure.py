@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from regard.display import Figure, Panel, Table
-from regard.instruments import connectivity, polarity, weights
-from regard.instruments.blocks import held
-from regard.instruments.connectivity import ConnectivityResult
-from regard.papers.baan2019.common import MODELS, Lookup, more, over_seeds
-from regard.papers.experiment import Findings, Measures, Runs, Scale, experiments
+from regard.display import Table
+from regard.instruments.weights import connectivity, heatmaps, polarity
+from regard.instruments.weights.connectivity import ConnectivityResult
+from regard.papers.baan2019._lookup import MODELS, Lookup
+from regard.papers.framework import EXPERIMENTS, Findings, Measures, Runs, Scale
+from regard.papers.framework.measures import join_panels, measure_each, subtract
+from regard.recordings.recording import as_array
 from regard.runs import Run
 from regard.statistics import Estimate
 from regard.tasks.vocabulary import SOS, SPECIAL
@@ -26,19 +25,20 @@ GRAPHS = {
 POLAR = ("encoder.0.W_hh", "decoder.0.W_ih")
 
 
-def row_sizes(run: Run) -> tuple[float, float]:
+def measure_rows(run: Run) -> tuple[float, float]:
     """Mean |w| of the decoder embedding's rows of words, and of its row of the start token."""
-    sizes = np.abs(held(run)[0][EMBEDDING]).mean(axis=1)
+    sizes = np.abs(as_array(run.model().blocks()[EMBEDDING])).mean(axis=1)
     return float(sizes[len(SPECIAL) :].mean()), float(sizes[SOS])
 
 
-def over(run: Run) -> float:
+def share_strong(run: Run) -> float:
     """The share of weights over the paper's thresholds, mean of its two blocks."""
-    blocks = held(run)[0]
-    return float(np.mean([(np.abs(blocks[b]) > limit).mean() for b, _, limit in GRAPHS.values()]))
+    blocks = run.model().blocks()
+    kept = [np.abs(as_array(blocks[block])) > limit for block, _, limit in GRAPHS.values()]
+    return float(np.mean([one.mean() for one in kept]))
 
 
-@experiments.register("baan2019/weights")
+@EXPERIMENTS.register("baan2019/weights")
 class WeightsExperiment(Lookup):
     """What guidance does to the weights."""
 
@@ -51,7 +51,7 @@ class WeightsExperiment(Lookup):
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Sizes of rows, inequality of degrees, correlation of gates."""
-        rows = {name: [row_sizes(run) for run in runs[name]] for name in MODELS}
+        rows = {name: [measure_rows(run) for run in runs[name]] for name in MODELS}
         pairs = list(zip(rows["guided"], rows["baseline"], strict=True))
         embedding: Measures = {
             "ratio_words": Estimate.of(a[0] / b[0] for a, b in pairs),
@@ -65,10 +65,10 @@ class WeightsExperiment(Lookup):
             for name in MODELS
         }
         every = [run for name in MODELS for run in runs[name]]
-        graph: Measures = {"over": over_seeds(every, over)}
+        graph: Measures = {"over": measure_each(every, share_strong)}
         for side, (_, end, _) in GRAPHS.items():
             found = {name: graphs[side, name].estimates() for name in MODELS}
-            graph[f"gini_{side}_more"] = more(
+            graph[f"gini_{side}_more"] = subtract(
                 found["guided"][f"gini {end}"], found["baseline"][f"gini {end}"]
             )
             for name in MODELS:
@@ -79,14 +79,14 @@ class WeightsExperiment(Lookup):
         polar = {
             name: Estimate.of(
                 (
-                    float(np.mean([seed.values()[f"{m} strong pearson"] for m in POLAR]))
+                    float(np.mean([seed.values()[m, "strong pearson"] for m in POLAR]))
                     for seed in gates[name].seeds
                 ),
                 (-1.0, 1.0),
             )
             for name in MODELS
         }
-        maps = {name: weights(runs[name], block=EMBEDDING) for name in MODELS}
+        maps = {name: heatmaps(runs[name], block=EMBEDDING) for name in MODELS}
         return Findings(
             {"baan.embedding-heatmap": embedding, "baan.graph": graph, "baan.polarity": polar},
             (
@@ -98,17 +98,17 @@ class WeightsExperiment(Lookup):
                         for name in MODELS
                     ),
                 ),
-                self._graph_table(graphs),
+                _list_graphs(graphs),
                 *(gates[name].table() for name in MODELS),
             ),
             (
-                _titled(
+                join_panels(
                     "baan-embedding",
                     "The decoder's embedding, clipped to ±1; a row per word (Fig. 1)."
                     " The first seed of each is shown.",
                     {name: maps[name].figure().panels[0] for name in MODELS},
                 ),
-                _titled(
+                join_panels(
                     "baan-graph",
                     "The strongest 1 % of the update gates' weights, from units at the bottom to"
                     " units at the top; red positive, blue negative (Fig. 2). First seeds.",
@@ -118,7 +118,7 @@ class WeightsExperiment(Lookup):
                         for name in MODELS
                     },
                 ),
-                _titled(
+                join_panels(
                     "baan-polarity",
                     "Mean weight of each unit in the update gate against the reset gate. First"
                     " seeds.",
@@ -132,17 +132,12 @@ class WeightsExperiment(Lookup):
             ),
         )
 
-    def _graph_table(self, graphs: dict[tuple[str, str], ConnectivityResult]) -> Table:
-        shown = ("threshold", "gini in", "gini out", "held in", "held out", "polarity in",
-                 "polarity out", "modularity", "modularity by chance")  # fmt: skip
-        rows = tuple(
-            (f"{side} ({name})", *(result.estimates()[what] for what in shown))
-            for (side, name), result in graphs.items()
-        )
-        return Table("The strongest 1 % of the update gates' weights", ("block", *shown), rows)
 
-
-def _titled(name: str, caption: str, panels: dict[str, Panel]) -> Figure:
-    return Figure(
-        name, caption, tuple(replace(panel, title=title) for title, panel in panels.items())
+def _list_graphs(graphs: dict[tuple[str, str], ConnectivityResult]) -> Table:
+    shown = ("threshold", "gini in", "gini out", "held in", "held out", "polarity in",
+             "polarity out", "modularity", "modularity by chance")  # fmt: skip
+    rows = tuple(
+        (f"{side} ({name})", *(result.estimates()[what] for what in shown))
+        for (side, name), result in graphs.items()
     )
+    return Table("The strongest 1 % of the update gates' weights", ("block", *shown), rows)

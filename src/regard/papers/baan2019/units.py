@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from regard.display import Bars, Figure, Panel, Table
-from regard.instruments import activations, gates, groups, probe, strength
-from regard.instruments.gates import GatesResult
-from regard.instruments.groups import GroupsResult
-from regard.instruments.instrument import Result
-from regard.papers.baan2019.common import MODELS, ROWS, Lookup, looked, more
-from regard.papers.experiment import Findings, Measures, Runs, Scale, experiments
-from regard.recordings import Recording
+from regard.instruments.result import Result
+from regard.instruments.units import activations, gates, groups, probe
+from regard.instruments.units.gates import GatesResult
+from regard.instruments.weights import strength
+from regard.papers.baan2019._lookup import MODELS, ROWS, Lookup, record_runs
+from regard.papers.framework import EXPERIMENTS, Findings, Measures, Runs, Scale
+from regard.papers.framework.measures import subtract
+from regard.recordings.recording import Recording
 from regard.statistics import Estimate
 
 TABLES = "t[0-9]*"  # the labels that are tables
@@ -25,11 +26,18 @@ PROBED = {
     "update": ("decoder.gates.update", "source"),
     "reset": ("decoder.gates.reset", "source"),
 }
+# What is measured of a group, and its column: by the weights of the first class, but for the last.
+NUMBERS = {
+    "group": ("first-class: accuracy", "accuracy of the group"),
+    "full": ("first-class: full accuracy", "with all units"),
+    "units": ("first-class: units", "units (first class)"),
+    "units_all": ("aggregate: units", "units (all classes)"),
+}
 UPDATE = ("encoder.0.update", "decoder.0.update")
 GATES = (*UPDATE, "encoder.0.reset", "decoder.0.reset")
 
 
-@experiments.register("baan2019/units")
+@EXPERIMENTS.register("baan2019/units")
 class UnitsExperiment(Lookup):
     """Ranges of units and saturation of gates."""
 
@@ -43,20 +51,20 @@ class UnitsExperiment(Lookup):
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Narrow units; units on an axis; left against right."""
-        seen = {name: looked(runs[name], gates=True) for name in MODELS}
+        seen = {name: record_runs(runs[name], gates=True) for name in MODELS}
         ranges = {name: activations(seen[name]) for name in MODELS}
         shut = {name: gates(seen[name]) for name in MODELS}
         narrow: Measures = {}
         for side in ("encoder", "decoder"):
             found = {name: ranges[name].estimates()[f"{side} narrow"] for name in MODELS}
             narrow |= {f"narrow_{side}_{name}": found[name] for name in MODELS}
-            narrow[f"more_{side}"] = more(found["guided"], found["baseline"])
-        axis = {name: _mean(shut[name], GATES, "on an axis") for name in MODELS}
+            narrow[f"more_{side}"] = subtract(found["guided"], found["baseline"])
+        axis = {name: _average(shut[name], GATES, "on an axis") for name in MODELS}
         saturation: Measures = {
-            "axis_more": more(axis["guided"], axis["baseline"]),
+            "axis_more": subtract(axis["guided"], axis["baseline"]),
             **{f"axis_{name}": axis[name] for name in MODELS},
             **{
-                f"{name}_{way}": _mean(shut[name], UPDATE, way)
+                f"{name}_{way}": _average(shut[name], UPDATE, way)
                 for name in MODELS
                 for way in ("left", "right")
             },
@@ -80,14 +88,14 @@ class UnitsExperiment(Lookup):
         )
 
 
-def _mean(result: GatesResult, names: Sequence[str], what: str) -> Estimate:
+def _average(result: GatesResult, names: Sequence[str], what: str) -> Estimate:
     """One number per seed: the mean over some gates."""
     return Estimate.share(
-        float(np.mean([seed.values()[f"{name} {what}"] for name in names])) for seed in result.seeds
+        float(np.mean([seed.values()[name, what] for name in names])) for seed in result.seeds
     )
 
 
-@experiments.register("baan2019/groups")
+@EXPERIMENTS.register("baan2019/groups")
 class GroupsExperiment(Lookup):
     """Diagnostic classifiers, functional groups, and how strong their units are."""
 
@@ -102,19 +110,19 @@ class GroupsExperiment(Lookup):
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Group sizes and accuracies by model and quantity, controls, strengths."""
         splits = 5 if scale == "full" else 2
-        seen = {name: looked(runs[name], gates=True) for name in MODELS}
+        seen = {name: record_runs(runs[name], gates=True) for name in MODELS}
         table: Measures = {}
         rows = []
         for what, (quantity, label) in PROBED.items():
             for name in MODELS:
-                found = self._groups(seen[name], quantity, label, TABLES, splits)
-                table |= _named(found, f"{what}_{name}")
-                rows.append(_row(f"table from {quantity}", name, found))
+                found = _measure_groups(seen[name], quantity, label, TABLES, splits)
+                table |= {f"{key}_{what}_{name}": value for key, value in found.items()}
+                rows.append((f"table from {quantity}", name, *found.values()))
         time: Measures = {}
         for name in MODELS:
-            found = self._groups(seen[name], "encoder.states", "position", None, splits)
-            time |= _named(found, name)
-            rows.append(_row("time step from encoder.states", name, found))
+            found = _measure_groups(seen[name], "encoder.states", "position", None, splits)
+            time |= {f"{key}_{name}": value for key, value in found.items()}
+            rows.append(("time step from encoder.states", name, *found.values()))
         strong = {
             name: strength(
                 runs[name], label="word", only=TABLES, ranking="first-class", by="step",
@@ -127,8 +135,7 @@ class GroupsExperiment(Lookup):
             "share_baseline": strong["baseline"]["share"],
             "chance": strong["guided"]["chance"],
         }
-        columns = ("what", "model", "accuracy of the group", "with all units",
-                   "units (first class)", "units (all classes)")  # fmt: skip
+        columns = ("what", "model", *(column for _, column in NUMBERS.values()))
         panels = tuple(
             Panel(
                 title,
@@ -148,7 +155,7 @@ class GroupsExperiment(Lookup):
             {"baan.probe-table": table, "baan.probe-time": time, "baan.group-strength": share},
             (
                 Table("Functional groups (Tables 2 and 3)", columns, tuple(rows)),
-                self._controls(seen, splits),
+                _list_controls(seen, splits),
             ),
             (
                 Figure(
@@ -161,45 +168,21 @@ class GroupsExperiment(Lookup):
             ),
         )
 
-    def _groups(
-        self, seen: list[Recording], quantity: str, label: str, only: str | None, splits: int
-    ) -> GroupsResult:
-        return groups(seen, quantity, label, only, ranking="both", splits=splits, by="step")  # type: ignore[arg-type]
 
-    def _controls(self, seen: dict[str, list[Recording]], splits: int) -> Table:
-        """The same probes with a control task, on samples that training them did not see."""
-        rows = []
-        columns = ("quantity", "model", "accuracy", "control", "selectivity")
-        for quantity, label in PROBED.values():
-            for name in MODELS:
-                found = probe(seen[name], quantity, label, TABLES, splits=splits).estimates()  # type: ignore[arg-type]
-                rows.append(
-                    (
-                        quantity,
-                        name,
-                        *(found[key] for key in ("accuracy", "control", "selectivity")),
-                    )
-                )
-        return Table("Probes with a control task, split by sample (ours)", columns, tuple(rows))
+def _measure_groups(
+    seen: list[Recording], quantity: str, label: str, only: str | None, splits: int
+) -> Measures:
+    """By the keys of `NUMBERS`."""
+    found = groups(seen, quantity, label, only, ranking="both", splits=splits, by="step")
+    return {key: found.estimates()[name] for key, (name, _) in NUMBERS.items()}
 
 
-def _named(found: GroupsResult, name: str) -> Measures:
-    values = found.estimates()
-    return {
-        f"units_{name}": values["first-class: units"],
-        f"units_all_{name}": values["aggregate: units"],
-        f"full_{name}": values["first-class: full accuracy"],
-        f"group_{name}": values["first-class: accuracy"],
-    }
-
-
-def _row(what: str, model: str, found: GroupsResult) -> tuple[object, ...]:
-    values = found.estimates()
-    return (
-        what,
-        model,
-        values["first-class: accuracy"],
-        values["first-class: full accuracy"],
-        values["first-class: units"],
-        values["aggregate: units"],
-    )
+def _list_controls(seen: dict[str, list[Recording]], splits: int) -> Table:
+    """The same probes with a control task, on samples that training them did not see."""
+    rows = []
+    columns = ("quantity", "model", "accuracy", "control", "selectivity")
+    for quantity, label in PROBED.values():
+        for name in MODELS:
+            found = probe(seen[name], quantity, label, TABLES, splits=splits).estimates()
+            rows.append((quantity, name, *(found[key] for key in columns[2:])))
+    return Table("Probes with a control task, split by sample (ours)", columns, tuple(rows))

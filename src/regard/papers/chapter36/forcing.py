@@ -7,16 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.display import Bars, Figure, Line, Panel, Table
-from regard.papers.chapter36.measuring import difference, floats, spread
-from regard.papers.chapter36.reversal import UPDATES, chapter
-from regard.papers.experiment import Experiment, Findings, Plan, Runs, Scale, experiments
+from regard.instruments.result import to_floats
+from regard.papers.chapter36._settings import UPDATES, plan_chapter
+from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
+from regard.papers.framework.measures import CHANGE, draw_shares, measure_each, read_share, subtract
 from regard.runs import Run
-from regard.statistics import Estimate
 
 STRATEGIES = ("always", "never", "ratio", "scheduled", "professor")
 
 
-@experiments.register("chapter36/forcing")
+@EXPERIMENTS.register("chapter36/forcing")
 class Forcing(Experiment):
     """Five ways to feed a decoder while it learns."""
 
@@ -33,39 +33,33 @@ class Forcing(Experiment):
 
     def plan(self, scale: Scale) -> Plan:
         """The chapter's model with each strategy."""
-        return {strategy: chapter(scale, forcing=strategy) for strategy in STRATEGIES}
+        return {strategy: plan_chapter(scale, forcing=strategy) for strategy in STRATEGIES}
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Convergence, final accuracy, and the gap."""
-        half = {name: Estimate.of(map(updates_to_half, runs[name])) for name in STRATEGIES}
+        half = {name: measure_each(runs[name], count_to_half) for name in STRATEGIES}
         exact, free, forced = (
-            {name: Estimate.share(run.metrics[m] for run in runs[name]) for name in STRATEGIES}
-            for m in ("accuracy", "token_accuracy", "forced_token_accuracy")
+            {name: read_share(runs[name], metric) for name in STRATEGIES}
+            for metric in ("accuracy", "token_accuracy", "forced_token_accuracy")
         )
-        gap = {name: difference(forced[name], free[name]) for name in STRATEGIES}
+        gap = {name: subtract(forced[name], free[name], CHANGE) for name in STRATEGIES}
         measures = {f"{name}_gap": gap[name] for name in STRATEGIES}
         measures |= {f"{name}_half": half[name] for name in STRATEGIES}
         measures |= {f"{name}_accuracy": exact[name] for name in STRATEGIES}
-        measures |= {
-            f"gap_over_{name}": difference(gap["always"], gap[name]) for name in STRATEGIES[1:]
-        }
+        for name in STRATEGIES[1:]:
+            measures[f"gap_over_{name}"] = subtract(gap["always"], gap[name], (-2.0, 2.0))
+        lines = (draw_learning(runs[name], name, c) for c, name in enumerate(STRATEGIES))
         figure = Figure(
             "c36-forcing",
             "Left: free-running exact match on held-out strings during training, mean over seeds."
             " Right: letters right when forced minus letters right when free, 95 % intervals.",
             (
-                Panel(
-                    "Learning",
-                    "update",
-                    "exact match, free running",
-                    tuple(learning(runs[n], n, c) for c, n in enumerate(STRATEGIES)),
-                    y_range=(0, 1.05),
-                ),
+                draw_shares("Learning", "update", "exact match, free running", *lines),
                 Panel(
                     f"Exposure bias after {UPDATES[scale]} updates",
                     "",
                     "forced − free letter accuracy",
-                    (spread(Bars, "", gap, 0),),
+                    (Bars.of("", gap),),
                 ),
             ),
         )
@@ -93,7 +87,7 @@ class Forcing(Experiment):
         return Findings({"c36.forcing": measures}, (table,), (figure,), found)
 
 
-def updates_to_half(run: Run) -> float:
+def count_to_half(run: Run) -> float:
     """The first evaluation with half of the strings right; twice the updates if there is none."""
     updates, accuracies = run.curve("accuracy", "validation")
     return float(
@@ -101,8 +95,8 @@ def updates_to_half(run: Run) -> float:
     )
 
 
-def learning(runs: Sequence[Run], label: str, colour: int) -> Line:
+def draw_learning(runs: Sequence[Run], label: str, colour: int) -> Line:
     """Validation accuracy over updates, mean over seeds."""
     curves = [run.curve("accuracy", "validation") for run in runs]
     values = np.array([accuracy for _, accuracy in curves])
-    return Line(label, floats(curves[0][0]), floats(values.mean(axis=0)), colour=colour)
+    return Line(label, to_floats(curves[0][0]), to_floats(values.mean(axis=0)), colour=colour)

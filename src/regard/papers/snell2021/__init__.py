@@ -1,5 +1,8 @@
 """snell2021: how attention is learned, from what words occur together."""
 
+from regard.papers.snell2021._identity import identity as identity
+from regard.papers.snell2021._identity import initial_gradient as initial_gradient
+
 # In the order of the paper.
 # isort: off
 from regard.papers.snell2021 import agreement as agreement

@@ -10,39 +10,31 @@ from typing import cast
 
 import numpy as np
 
-from regard.display import Bars, Figure, Panel, Table
-from regard.instruments import looked
-from regard.instruments.aer import linked
-from regard.instruments.alignments import Alignment, match, symmetrised
-from regard.instruments.ibm1 import ibm1
+from regard.display import Bars, Figure, Table
 from regard.instruments.scores import Scores
-from regard.instruments.subwords import Pool, over_words
-from regard.papers.experiment import (
-    Experiment,
-    Findings,
-    Measures,
-    Plan,
-    Runs,
-    Scale,
-    experiments,
-    seeds,
-)
-from regard.papers.snell2021.aligned_text import (
+from regard.instruments.words._subwords import Pool, pool_pieces
+from regard.instruments.words.aer import link_best
+from regard.instruments.words.ibm1 import ibm1
+from regard.instruments.words.links import Alignment, match_links, symmetrise
+from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Measures, Plan, Runs, Scale
+from regard.papers.framework.measures import count_seeds, draw_shares, plan_seeds
+from regard.papers.snell2021._aligned_text import (
     FOLDER,
     TEXTS,
     Aligned,
     Pair,
-    folder_of,
-    kept,
+    keep_pairs,
     read_aligned,
-    texts,
+    read_texts,
 )
+from regard.papers.snell2021._course import read_scores
+from regard.papers.snell2021._data_sets import find_folder
 from regard.recordings.storage import Array
 from regard.runs import Run
 from regard.statistics import Estimate
 from regard.tasks import EOS, SOS, Batch
 from regard.tasks.batch import collate
-from regard.tasks.translation import Translation
+from regard.tasks.text.translation import Translation
 
 LANGUAGES = {"enfr": "English-French", "roen": "Romanian-English"}
 MOST = {"quick": 4000, "full": 200_000}  # pairs of each text
@@ -53,27 +45,28 @@ FULL = {"updates": 40_000, "longest": 60, "held_out": 1000}
 PROXY = {"quick": 1500, "full": 20_000}  # updates
 # Which look, and how scores of pieces become one of a word: a probability adds up over the pieces
 # of a source word, but of β each is one of its own.
-LOOKS: dict[str, tuple[str, looked.Look, Pool]] = {
-    "attention": ("translation", looked.attention, "sum"),
-    "lexical": ("translation", looked.lexical, "max"),
-    "proxy": ("proxy", looked.proxy, "max"),
+LOOKS: dict[str, tuple[str, Pool]] = {
+    "attention": ("translation", "sum"),
+    "lexical": ("translation", "max"),
+    "proxy": ("proxy", "max"),
 }
+AT_ONCE = 64  # sentences in a batch
 SYMBOLS = {"attention": "α", "lexical": "β", "proxy": "β^px", "ibm1": "α^IBM",
            "ibm1_both": "α^IBM, both directions", "giza": "GIZA++, both directions",
            "fast_align": "fast_align, both directions"}  # fmt: skip
 
 
-def in_words(run: Run, look: looked.Look, pairs: Sequence[Pair], pool: Pool) -> Scores:
+def score_words(run: Run, what: str, pairs: Sequence[Pair], pool: Pool) -> Scores:
     """Scores of a model that reads pieces, as scores of the words of given sentences.
 
     -> (sample, target word, source word)
     """
-    batch, sources, targets = spelt(cast(Translation, run.task()), pairs)
-    found = looked.looked(run.model(), list(batch.pieces(looked.PIECE)), look)
-    return over_words(found, sources, targets, pool)
+    batch, sources, targets = spell(cast(Translation, run.task()), pairs)
+    found = read_scores(run, list(batch.pieces(AT_ONCE)), what)
+    return pool_pieces(found, sources, targets, pool)
 
 
-def spelt(task: Translation, pairs: Sequence[Pair]) -> tuple[Batch, Array, Array]:
+def spell(task: Translation, pairs: Sequence[Pair]) -> tuple[Batch, Array, Array]:
     """Sentences in pieces, and the number of the word that each piece belongs to, −1 for none.
 
     Words are cut up one by one, so that none is lost or parted whatever signs it has. A piece
@@ -85,12 +78,12 @@ def spelt(task: Translation, pairs: Sequence[Pair]) -> tuple[Batch, Array, Array
         [[SOS, *chain(*source), EOS] for source, _ in cut],
         [[*chain(*target), EOS] for _, target in cut],
     )
-    sources = _numbers((source for source, _ in cut), batch.source.shape[1], first=1)
-    targets = _numbers((target for _, target in cut), batch.target.shape[1], first=0)
+    sources = _number_words((source for source, _ in cut), batch.source.shape[1], first=1)
+    targets = _number_words((target for _, target in cut), batch.target.shape[1], first=0)
     return batch, sources, targets
 
 
-def _numbers(sentences: Iterable[list[list[int]]], width: int, first: int) -> Array:
+def _number_words(sentences: Iterable[list[list[int]]], width: int, first: int) -> Array:
     """(sample, position), where a sentence begins at position `first`."""
     rows = []
     for sentence in sentences:
@@ -101,16 +94,16 @@ def _numbers(sentences: Iterable[list[list[int]]], width: int, first: int) -> Ar
     return np.stack(rows)
 
 
-def by_counts(pairs: Sequence[Pair], aligned: Sequence[Pair]) -> dict[str, list[Alignment]]:
+def align_by_counts(pairs: Sequence[Pair], aligned: Sequence[Pair]) -> dict[str, list[Alignment]]:
     """Links of IBM model 1: the best source word of each target word, and both ways joined."""
     back = [(target, source) for source, target in pairs]
     turned = [(target, source) for source, target in aligned]
-    one = linked(ibm1(pairs).alpha(aligned))
-    other = [links.turned for links in linked(ibm1(back).alpha(turned))]
-    return {"ibm1": one, "ibm1_both": symmetrised(one, other)}
+    one = link_best(ibm1(pairs).alpha(aligned))
+    other = [links.turned for links in link_best(ibm1(back).alpha(turned))]
+    return {"ibm1": one, "ibm1_both": symmetrise(one, other)}
 
 
-@experiments.register("snell2021/aer")
+@EXPERIMENTS.register("snell2021/aer")
 class AERExperiment(Experiment):
     """Soft alignments against those of people."""
 
@@ -124,53 +117,52 @@ class AERExperiment(Experiment):
 
     @cached_property
     def _folder(self) -> Path | None:
-        return folder_of(FOLDER, self.data)
+        return find_folder(FOLDER, self.data)
 
     def lacks(self, scale: Scale) -> str | None:
         """The human alignments do not come with Regard."""
         return None if self._folder else f"human word alignments: --data {FOLDER}=FOLDER"
 
-    def _aligned(self, languages: str) -> Aligned:
+    def _read_aligned(self, languages: str) -> Aligned:
         assert self._folder is not None
         return read_aligned(self._folder, languages)
 
-    def _text(self, scale: Scale) -> tuple[list[Pair], list[str]]:
+    def _read_text(self, scale: Scale) -> tuple[list[Pair], list[str]]:
         """What is learned from: text at hand and, as is usual, the aligned sentences themselves."""
-        found, names = texts(self.data, MOST[scale])
-        return [*found, *self._aligned("enfr").pairs], names
+        found, names = read_texts(self.data, MOST[scale])
+        return [*found, *self._read_aligned("enfr").pairs], names
 
     def plan(self, scale: Scale) -> Plan:
         """A translation model and a bag of words, in pieces of words."""
-        full = scale == "full"
-        own = FULL if full else QUICK
-        source = {"source": str(kept(self._text(scale)[0])), "bad_lines": "skip"}
-        count = 3 if full else 1
+        own = FULL if scale == "full" else QUICK
+        source = {"source": str(keep_pairs(self._read_text(scale)[0])), "bad_lines": "skip"}
+        count = count_seeds(scale, 1, 3)
         plain = {k: v for k, v in own.items() if k in ("pieces", "longest", "held_out")}
         bag = {**plain, "updates": PROXY[scale]}
         return {
-            "translation": seeds(count, "translation", "snell-translation", **source, **own),
-            "proxy": seeds(count, "translation", "snell-proxy", **source, **bag),
+            "translation": plan_seeds(count, "translation", "snell-translation", **source, **own),
+            "proxy": plan_seeds(count, "translation", "snell-proxy", **source, **bag),
         }
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """AER of everything on English-French; of what needs no training text on the other."""
-        text, names = self._text(scale)
-        aligned = self._aligned("enfr")
-        found = {**self._models(runs, aligned), **_constant(by_counts(text, aligned.pairs)),
-                 **_constant(aligned.programs)}  # fmt: skip
+        text, names = self._read_text(scale)
+        aligned = self._read_aligned("enfr")
+        fixed = align_by_counts(text, aligned.pairs) | aligned.programs
+        found = self._link_models(runs, aligned) | _wrap_each(fixed)
         measures: Measures = {
-            name: Estimate.share(match(links, aligned.gold).error for links in several)
+            name: Estimate.share(match_links(links, aligned.gold).error for links in several)
             for name, several in found.items()
         }
-        other = self._aligned("roen")
-        few = {**by_counts(other.pairs, other.pairs), **other.programs}
+        other = self._read_aligned("roen")
+        few = {**align_by_counts(other.pairs, other.pairs), **other.programs}
         return Findings(
             {"snell.aer": measures},
             (
-                _table(LANGUAGES["enfr"], found, aligned.gold),
-                _table(LANGUAGES["roen"], _constant(few), other.gold),
+                _list_links(LANGUAGES["enfr"], found, aligned.gold),
+                _list_links(LANGUAGES["roen"], _wrap_each(few), other.gold),
             ),
-            (_figure(measures, aligned),),
+            (_draw_errors(measures, aligned),),
             (
                 f"Everything was trained on {len(text):,} pairs: of {' and '.join(names)}, and the"
                 f" {len(aligned.pairs)} aligned pairs themselves, without their links, as is usual"
@@ -181,23 +173,25 @@ class AERExperiment(Experiment):
             ),
         )
 
-    def _models(self, runs: Runs, aligned: Aligned) -> dict[str, list[list[Alignment]]]:
+    def _link_models(self, runs: Runs, aligned: Aligned) -> dict[str, list[list[Alignment]]]:
         """Links of every look, a list for every seed."""
         return {
-            name: [linked(in_words(run, look, aligned.pairs, pool)) for run in runs[kind]]
-            for name, (kind, look, pool) in LOOKS.items()
+            name: [link_best(score_words(run, name, aligned.pairs, pool)) for run in runs[kind]]
+            for name, (kind, pool) in LOOKS.items()
         }
 
 
-def _constant(found: dict[str, list[Alignment]]) -> dict[str, list[list[Alignment]]]:
+def _wrap_each(found: dict[str, list[Alignment]]) -> dict[str, list[list[Alignment]]]:
     """What has no seed, as if of one."""
     return {name: [links] for name, links in found.items()}
 
 
-def _table(languages: str, found: dict[str, list[list[Alignment]]], gold: list[Alignment]) -> Table:
+def _list_links(
+    languages: str, found: dict[str, list[list[Alignment]]], gold: list[Alignment]
+) -> Table:
     rows = []
     for name, several in found.items():
-        matches = [match(links, gold) for links in several]
+        matches = [match_links(links, gold) for links in several]
         cells = (
             Estimate.share(getattr(m, what) for m in matches)
             for what in ("error", "precision", "recall")
@@ -207,7 +201,7 @@ def _table(languages: str, found: dict[str, list[list[Alignment]]], gold: list[A
     return Table(title, ("what", "AER", "precision", "recall"), tuple(rows))
 
 
-def _figure(measures: Measures, aligned: Aligned) -> Figure:
+def _draw_errors(measures: Measures, aligned: Aligned) -> Figure:
     bars = Bars.of("", {SYMBOLS[name]: value for name, value in measures.items()})
     words = int(np.sum([len(target) for _, target in aligned.pairs]))
     return Figure(
@@ -216,5 +210,5 @@ def _figure(measures: Measures, aligned: Aligned) -> Figure:
         f" aligned ({words:,} target words): 0 is perfect. Each target word is linked to its best"
         " source word, except where two directions are joined; whiskers are 95 % intervals over"
         " seeds.",
-        (Panel("", "what", "alignment error rate", (bars,), (0, 1.05), wide=True),),
+        (draw_shares("", "what", "alignment error rate", bars, wide=True),),
     )

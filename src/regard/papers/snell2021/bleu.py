@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from regard.display import Figure, Line, Panel, Table
-from regard.instruments import looked
-from regard.models import Seq2Seq
-from regard.papers.experiment import Findings, Measures, Runs, Scale, experiments
-from regard.papers.snell2021.agreement import WithSets, line, others_agree
-from regard.papers.snell2021.datasets import COLUMNS, SETS, XI
-from regard.papers.snell2021.scored import Compared
-from regard.statistics import Estimate
-from regard.tasks import Batch, Task
+from regard.display import Figure, Panel, Table
+from regard.papers.framework import EXPERIMENTS, Findings, Measures, Runs, Scale
+from regard.papers.framework.measures import draw_shares
+from regard.papers.snell2021._course import Performance
+from regard.papers.snell2021._data_sets import XI
+from regard.papers.snell2021._row import Row
+from regard.papers.snell2021._with_sets import WithSets
+from regard.recordings.recording import Recording
+from regard.runs import Run
 from regard.training.bleu import bleu
 
 SHORT = ("xi_uniform", "xi_beta", "xi_best")
@@ -20,37 +18,16 @@ SENTENCES = {"quick": 40, "full": 1014}  # held-out ones, the first: as many as 
 PAPER = {"multi30k": (11.43, 16.41, 37.89), "iwslt14": (6.71, 9.89, 32.95)}  # Table 6
 
 
-def in_bleu(task: Task, n: int) -> looked.Performance:
+def make_performance(n: int) -> Performance:
     """BLEU, with a beam of 5, of the first `n` sentences to validate on."""
 
-    def performs(model: Seq2Seq, batches: Sequence[Batch]) -> float:
-        return bleu(model, task, "validation", n=n)
+    def performs(run: Run, update: int, _recording: Recording) -> float:
+        return bleu(run.model(update), run.task(), "validation", n=n)
 
     return performs
 
 
-class Shown:
-    """Agreement and BLEU of one data set over training, every run in turn as run A."""
-
-    def __init__(self, compared: Compared):
-        self.cells, self.courses = compared.cells, compared.courses
-        self.xis = [compared.xi(turn) for turn in compared.turns]
-
-    def xi(self, column: str) -> Estimate:
-        """ξ in points of BLEU, over turns."""
-        return Estimate.of((found[column][0] for found in self.xis), (0.0, 100.0))
-
-    def shown(self, column: str) -> str:
-        """The same with a star where the agreement was not reached in every turn."""
-        star = "" if all(found[column][1] for found in self.xis) else "*"
-        return f"{self.xi(column)}{star}"
-
-    def level(self, column: str) -> float:
-        """The agreement that is to be reached, the mean over turns."""
-        return Estimate.of(cell.value for cell in self.cells[column]).mean
-
-
-@experiments.register("snell2021/bleu")
+@EXPERIMENTS.register("snell2021/bleu")
 class BleuExperiment(WithSets):
     """How well a model translates by the time its attention agrees."""
 
@@ -61,43 +38,48 @@ class BleuExperiment(WithSets):
     )
     claims = ("snell.bleu",)
     kinds = ("translation",)
-
-    def lacks(self, scale: Scale) -> str | None:
-        """The claim is about Multi30k; other sets come on top."""
-        if "multi30k" in self.sets(scale):
-            return None
-        return "Multi30k, which does not come with Regard: --data multi30k=FOLDER"
+    about_set = "multi30k"  # other sets come on top
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """ξ(α, β^uf), ξ(α, β) and ξ* of every translation set."""
-        found = {}
-        for name in self.sets(scale):
-            performs = in_bleu(runs[f"{name} attention"][0].task(), SENTENCES[scale])
-            compared = self.compared(name, runs, scale, performs=performs, whole=False)
-            found[name] = Shown(compared)
+        performs = make_performance(SENTENCES[scale])
+        rows = {
+            name: Row(
+                name, self.compare(name, runs, scale, performs=performs, whole=False), best=100.0
+            )
+            for name in self.find_sets(scale)
+        }
         measures: Measures = {
-            f"{name}_{short}": course.xi(column)
-            for name, course in found.items()
+            f"{name}_{short}": row.xi(column)
+            for name, row in rows.items()
             for column, short in zip(XI, SHORT, strict=True)
         }
         said = (
             f"BLEU is that of the first {SENTENCES[scale]} sentences to validate on. A star marks"
             " an agreement that no checkpoint reaches in some turn: ξ is then ξ*."
         )
-        return Findings({"snell.bleu": measures}, (_table(found),), (_figure(found),), (said,))
+        return Findings(
+            {"snell.bleu": measures}, (_list_xis(rows),), (_draw_courses(rows),), (said,)
+        )
 
 
-def _table(found: dict[str, Shown]) -> Table:
-    rows: list[tuple[object, ...]] = []
-    for name, course in found.items():
-        rows.append((SETS[name].title, *map(course.shown, XI)))
+def _list_xis(rows: dict[str, Row]) -> Table:
+    lines: list[tuple[object, ...]] = []
+    for name, row in rows.items():
+        lines.append((row.data.title, *map(row.show_xi, XI)))
         if name in PAPER:
-            rows.append(("  paper", *PAPER[name]))
-    return Table("ξ in points of BLEU (Table 6)", ("data", *XI), tuple(rows))
+            lines.append(("  paper", *PAPER[name]))
+    return Table("ξ in points of BLEU (Table 6)", ("data", *XI), tuple(lines))
 
 
-def _figure(found: dict[str, Shown]) -> Figure:
-    panels = [panel for name, course in found.items() for panel in _panels(name, course)]
+def _draw_courses(rows: dict[str, Row]) -> Figure:
+    panels: list[Panel] = []
+    for row in rows.values():
+        title, lines = row.data.title, (row.draw_agreement(), *row.draw_levels())
+        panels += [
+            draw_shares(f"{title}: agreement", "update", "share of target words", *lines),
+            Panel(f"{title}: BLEU", "update", "BLEU", (row.draw_performance(""),)),
+        ]
     return Figure(
         "snell-bleu",
         "Agreement of attention with that of another run while this one learns, and BLEU at the"
@@ -105,21 +87,3 @@ def _figure(found: dict[str, Shown]) -> Figure:
         " intervals over the runs.",
         tuple(panels),
     )
-
-
-def _panels(name: str, course: Shown) -> list[Panel]:
-    updates = course.courses[0].updates
-    agreed = others_agree(course.courses)
-    lines = [line("A(α, α̂)", updates, agreed, 0)]
-    for number, column in enumerate((COLUMNS[0], COLUMNS[3])):
-        level = (course.level(column),) * 2
-        ends = float(updates[0]), float(updates[-1])
-        lines.append(Line(column, ends, level, colour=2 + number, dashed=True))
-    bleus = [
-        Estimate.of((c.performances[at] for c in course.courses), (0.0, 100.0)) for at in updates
-    ]
-    title = SETS[name].title
-    return [
-        Panel(f"{title}: agreement", "update", "share of target words", tuple(lines), (0, 1.05)),
-        Panel(f"{title}: BLEU", "update", "BLEU", (line("", updates, bleus, 1),)),
-    ]

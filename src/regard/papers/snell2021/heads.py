@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
 
 import numpy as np
 
 from regard.display import Figure, Table
-from regard.papers.experiment import Experiment, Findings, Measures, Plan, Runs, Scale, experiments
-from regard.papers.snell2021.copying import (
-    SOLVED,
-    curves,
-    first_solved,
-    last_accuracy,
-    solved,
-    steps,
+from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Measures, Plan, Runs, Scale
+from regard.papers.framework.measures import subtract
+from regard.papers.snell2021._learning import (
+    draw_runs,
+    find_solved,
+    list_learning,
+    read_last,
+    share_solved,
 )
 from regard.runs import Run, RunConfig, assemble
-from regard.statistics import Estimate
 
 HEADS = 8
 BAD = 0.6  # word accuracy at the end below which a head has not learned
@@ -29,10 +27,11 @@ RANDOM = 10_000  # head seeds from here on are no candidates
 QUICK = {"vocabulary": 30, "length": 30, "hidden": 32, "embedding": 32, "batch": 16,
          "learning_rate": 3e-3, "updates": 225, "evaluate_every": 25, "held_out": 32}  # fmt: skip
 NUMBERS = {"quick": (4, 2), "full": (40, 20)}  # candidates, and seeds of each condition
+ALONE = "head "  # begins the conditions of single heads
 CONDITIONS = ("all bad", "one good", "random")
 
 
-def heads(seed: int, head_seeds: Sequence[int], scale: Scale, **more: object) -> RunConfig:
+def plan_heads(seed: int, head_seeds: Sequence[int], scale: Scale, **more: object) -> RunConfig:
     """A model with these heads on the one backbone; the seed is that of the data."""
     own = QUICK if scale == "quick" else {}
     settings = {"heads": len(head_seeds), "head_seeds": tuple(head_seeds),
@@ -42,33 +41,38 @@ def heads(seed: int, head_seeds: Sequence[int], scale: Scale, **more: object) ->
 
 def is_good(runs: Sequence[Run]) -> bool:
     """Whether a single head learns, whatever the data seed."""
-    return all(first_solved(run) is not None for run in runs)
+    return all(find_solved(run) is not None for run in runs)
 
 
 def is_bad(runs: Sequence[Run]) -> bool:
     """Whether a single head has not learned at the end, whatever the data seed."""
-    return all(value < BAD for value in last_accuracy(runs).values)
+    return all(value < BAD for value in read_last(runs).values)
 
 
-def sorted_out(runs: Runs) -> tuple[list[int], list[int]]:
+def name_kind(runs: Sequence[Run]) -> str:
+    """What a single head is, in a word."""
+    return "good" if is_good(runs) else "bad" if is_bad(runs) else "neither"
+
+
+def sort_heads(runs: Runs) -> tuple[list[int], list[int]]:
     """The seeds of the candidates that are good, and of those that are bad."""
-    tried = {number(name): group for name, group in runs.items() if name.startswith("head ")}
+    tried = {read_seed(name): group for name, group in runs.items() if name.startswith(ALONE)}
     good = [head for head, group in tried.items() if is_good(group)]
     return good, [head for head, group in tried.items() if is_bad(group)]
 
 
-def number(condition: str) -> int:
+def read_seed(condition: str) -> int:
     """The seed of the head that a condition tries."""
-    return int(condition.removeprefix("head "))
+    return int(condition.removeprefix(ALONE))
 
 
-def drawn(from_: Sequence[int], count: int, seed: int) -> list[int]:
+def draw_heads(from_: Sequence[int], count: int, seed: int) -> list[int]:
     """Some of the heads, none twice unless there are too few."""
     rng = np.random.default_rng([seed, count])
     return [int(head) for head in rng.choice(from_, count, replace=len(from_) < count)]
 
 
-@experiments.register("snell2021/heads")
+@EXPERIMENTS.register("snell2021/heads")
 class HeadsExperiment(Experiment):
     """Eight heads, begun well or badly."""
 
@@ -82,28 +86,26 @@ class HeadsExperiment(Experiment):
     def plan(self, scale: Scale) -> Plan:
         """The candidates: every head alone, with several seeds of the data."""
         return {
-            f"head {head}": [heads(seed, (head,), scale) for seed in range(TRIALS)]
+            f"{ALONE}{head}": [plan_heads(seed, (head,), scale) for seed in range(TRIALS)]
             for head in range(NUMBERS[scale][0])
         }
 
     def then(self, runs: Runs, scale: Scale) -> Plan:
         """Eight heads each, as far as there are heads for it; seeds of data not seen before."""
-        good, bad = sorted_out(runs)
-        count = NUMBERS[scale][1]
-        sets: dict[str, list[list[int]]] = {
-            "random": [list(range(start, start + HEADS)) for start in
-                       islice(range(RANDOM, RANDOM + count * HEADS, HEADS), count)]
-        }  # fmt: skip
+        good, bad = sort_heads(runs)
+        seeds = range(NUMBERS[scale][1])
+        starts = (RANDOM + HEADS * seed for seed in seeds)
+        sets = {"random": [list(range(start, start + HEADS)) for start in starts]}
         if bad:
-            sets["all bad"] = [drawn(bad, HEADS, seed) for seed in range(count)]
+            sets["all bad"] = [draw_heads(bad, HEADS, seed) for seed in seeds]
         if bad and good:
             sets["one good"] = [
-                [*drawn(good, 1, seed), *drawn(bad, HEADS - 1, seed)] for seed in range(count)
+                [*draw_heads(good, 1, seed), *draw_heads(bad, HEADS - 1, seed)] for seed in seeds
             ]
         merges = {"": "mean"} if scale == "quick" else {"": "mean", ", summed": "sum"}
         return {
             f"{name}{ending}": [
-                heads(TRIALS + seed, chosen, scale, merge=merge)
+                plan_heads(TRIALS + seed, chosen, scale, merge=merge)
                 for seed, chosen in enumerate(sets[name])
             ]
             for ending, merge in merges.items()
@@ -113,94 +115,79 @@ class HeadsExperiment(Experiment):
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Who learned. Without bad heads, or good ones, the claim cannot be judged."""
-        good, bad = sorted_out(runs)
-        tried = {name: group for name, group in runs.items() if name.startswith("head ")}
+        good, bad = sort_heads(runs)
+        tried = {name: group for name, group in runs.items() if name.startswith(ALONE)}
         many = {name: group for name, group in runs.items() if name not in tried}
         return Findings(
-            {"snell.heads": _measures(many)},
-            (_candidates(tried), _table(many)),
-            _figures(tried, many),
-            _said(len(tried), good, bad),
+            {"snell.heads": _measure_many(many)},
+            (
+                _list_candidates(tried),
+                list_learning("Who learns with eight heads", "eight heads", many),
+            ),
+            (_draw_learning(tried, many),),
+            _say_kinds(len(tried), good, bad),
         )
 
 
-def _measures(many: Mapping[str, Sequence[Run]]) -> Measures:
+def _measure_many(many: Mapping[str, Sequence[Run]]) -> Measures:
     if not set(CONDITIONS) <= set(many):
         return {}
-    found = {name: solved(many[name]) for name in CONDITIONS}
-    pairs = zip(
-        last_accuracy(many["one good"]).values, last_accuracy(many["all bad"]).values, strict=True
-    )
     named = {
-        "bad_solved": found["all bad"],
-        "good_solved": found["one good"],
-        "random_solved": found["random"],
-        "good_over_bad": Estimate.of(a - b for a, b in pairs),
+        "bad_solved": share_solved(many["all bad"]),
+        "good_solved": share_solved(many["one good"]),
+        "random_solved": share_solved(many["random"]),
+        "good_over_bad": subtract(read_last(many["one good"]), read_last(many["all bad"])),
     }
     further = {
-        f"{name.split(',')[0].replace(' ', '_')}_summed_solved": solved(group)
+        f"{name.split(',')[0].replace(' ', '_')}_summed_solved": share_solved(group)
         for name, group in many.items()
         if name.endswith(", summed")
     }
     return {**named, **further}
 
 
-def _said(tried: int, good: list[int], bad: list[int]) -> tuple[str, ...]:
-    found = [
+def _say_kinds(tried: int, good: list[int], bad: list[int]) -> tuple[str, ...]:
+    lines = [
         f"Of {tried} heads that were tried alone, {len(good)} are good and {len(bad)} are bad;"
         " the others are neither for every seed of the data."
     ]
     if not (good and bad):
-        kinds = " and ".join(k for k, there in (("good", good), ("bad", bad)) if not there)
-        found.append(
+        kinds = " and ".join(kind for kind, found in (("good", good), ("bad", bad)) if not found)
+        lines.append(
             f"There is no {kinds} head among them, so the conditions that need one were not run"
             " and the claim is not judged."
         )
     elif len(bad) < HEADS:
-        found.append(
+        lines.append(
             f"With {len(bad)} bad heads, the same one begins several of the eight: fewer than"
             " eight different heads are tried at once."
         )
-    return tuple(found)
+    return tuple(lines)
 
 
-def _candidates(tried: Mapping[str, Sequence[Run]]) -> Table:
+def _list_candidates(tried: Mapping[str, Sequence[Run]]) -> Table:
     rows = tuple(
-        (number(name), solved(group), last_accuracy(group),
-         "good" if is_good(group) else "bad" if is_bad(group) else "neither")
+        (read_seed(name), share_solved(group), read_last(group), name_kind(group))
         for name, group in tried.items()
-    )  # fmt: skip
+    )
     columns = ("head", "learned", "word accuracy at the end", "it is")
     return Table("Single heads", columns, rows)
 
 
-def _table(many: Mapping[str, Sequence[Run]]) -> Table:
-    rows = tuple(
-        (name, solved(group), steps(group), last_accuracy(group)) for name, group in many.items()
-    )
-    columns = ("eight heads", "learned", f"updates until {SOLVED}", "word accuracy at the end")
-    return Table("Who learns with eight heads", columns, rows)
-
-
-def _figures(
-    tried: Mapping[str, Sequence[Run]], many: Mapping[str, Sequence[Run]]
-) -> tuple[Figure, ...]:
+def _draw_learning(tried: Mapping[str, Sequence[Run]], many: Mapping[str, Sequence[Run]]) -> Figure:
     kinds: dict[str, list[Run]] = {"good": [], "bad": [], "neither": []}
     for group in tried.values():
-        kind = "good" if is_good(group) else "bad" if is_bad(group) else "neither"
-        kinds[kind] += group
+        kinds[name_kind(group)] += group
     until = max(run.config.training.updates for group in tried.values() for run in group)
-    panels = [curves("Single heads", {k: v for k, v in kinds.items() if v}, until)]
+    panels = [draw_runs("Single heads", {k: v for k, v in kinds.items() if v}, until)]
     for title, ending in (("Eight heads", ""), ("Eight heads, contexts summed", ", summed")):
         groups = {n: many[n + ending] for n in CONDITIONS if n + ending in many}
         if groups:
-            panels.append(curves(title, groups, until))
-    return (
-        Figure(
-            "snell-heads",
-            "Word accuracy on held-out sentences while learning to copy permutations, a line per"
-            " run: heads alone, and eight at once. Runs that copy every held-out sentence stop and"
-            " are drawn on.",
-            tuple(panels),
-        ),
+            panels.append(draw_runs(title, groups, until))
+    return Figure(
+        "snell-heads",
+        "Word accuracy on held-out sentences while learning to copy permutations, a line per run:"
+        " heads alone, and eight at once. Runs that copy every held-out sentence stop and are drawn"
+        " on.",
+        tuple(panels),
     )

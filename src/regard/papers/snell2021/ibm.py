@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from regard.display import Figure, Heat, Panel, Table
-from regard.instruments.cooccurrence import Cooccurrence, cooccurrence
-from regard.instruments.identity import IdentityResult, identity
-from regard.instruments.instrument import numbers
-from regard.instruments.pairs import Pair, training_pairs
-from regard.papers.experiment import Experiment, Findings, Plan, Runs, Scale, experiments
-from regard.papers.snell2021.datasets import SETS, at_hand
+from regard.instruments.result import to_floats
+from regard.instruments.words._pairs import Pair, training_pairs
+from regard.instruments.words.cooccurrence import Cooccurrence, cooccurrence
+from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
+from regard.papers.framework.measures import count_seeds, join_panels, measure_each
+from regard.papers.snell2021._data_sets import SETS, find_sets
+from regard.papers.snell2021._identity import IdentityResult, identity
 from regard.recordings.storage import Array
 from regard.runs import assemble
 from regard.statistics import Estimate
@@ -37,7 +38,7 @@ POLARITY = (
 )
 
 
-def zipf(sentences: int, vocabulary: int, length: int = 8, seed: int = 0) -> list[Pair]:
+def draw_zipf(sentences: int, vocabulary: int, length: int = 8, seed: int = 0) -> list[Pair]:
     """A corpus of two languages, word for word, in which few words are frequent.
 
     Words are drawn by Zipf's law, and a target sentence has the partners of its source words in
@@ -52,13 +53,13 @@ def zipf(sentences: int, vocabulary: int, length: int = 8, seed: int = 0) -> lis
     ]
 
 
-def copied(n: int, **settings: object) -> Cooccurrence:
+def count_copied(n: int, **settings: object) -> Cooccurrence:
     """C of `n` sentences of the copying task."""
     config = assemble("copying", "snell-copying", 0, settings)
-    return cooccurrence(config.make_task(), n=n)
+    return cooccurrence(config.make_task(), n=n).first
 
 
-def peak(counts: Cooccurrence) -> float:
+def measure_peak(counts: Cooccurrence) -> float:
     """How far a word with itself stands out of the others: mean over mean, less 1."""
     names = [word for word in counts.sources if word in counts.columns]
     table: Array = counts.dense(names, names)
@@ -66,7 +67,7 @@ def peak(counts: Cooccurrence) -> float:
     return float(table[own].mean() / table[~own].mean() - 1)
 
 
-@experiments.register("snell2021/ibm")
+@EXPERIMENTS.register("snell2021/ibm")
 class IBMExperiment(Experiment):
     """The first movement of the proxy and the count table of IBM model 1. Nothing is trained."""
 
@@ -80,11 +81,11 @@ class IBMExperiment(Experiment):
 
     def reads(self, scale: Scale) -> list[Path]:
         """Multi30k, where it is at hand."""
-        return [Path(path) for path in self._paths().values()]
+        return [Path(path) for path in self._find_paths().values()]
 
-    def _paths(self) -> dict[str, str]:
-        there = at_hand(self.data)
-        task = SETS[REAL].task(there[REAL]) if REAL in there else {}
+    def _find_paths(self) -> dict[str, str]:
+        folder = find_sets(self.data).get(REAL)
+        task = SETS[REAL].fill_settings(folder) if folder else {}
         return {key: task[key] for key in ("source", "target") if task}
 
     def plan(self, scale: Scale) -> Plan:
@@ -94,37 +95,37 @@ class IBMExperiment(Experiment):
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """The approach on a made corpus (and a real one), and C of what models copy."""
         full = scale == "full"
-        seeds = range(5 if full else 2)
+        seeds = range(count_seeds(scale))
         sizes = (*SIZES, 65536) if full else SIZES
-        found = {"made corpus": identity(zipf(*MADE), sizes, seeds)}
-        if real := self._real(scale):
+        found = {"made corpus": identity(draw_zipf(*MADE), sizes, seeds)}
+        if real := self._read_real(scale):
             found["Multi30k"] = identity(real, sizes, seeds)
         n = 10_000 if full else 2000
         tables = {
-            "40 of 40": copied(n, vocabulary=40),
-            "mixture": copied(n, vocabulary=40, sets=2),
-            "40 of 60": copied(n, vocabulary=60),
+            "40 of 40": count_copied(n, vocabulary=40),
+            "mixture": count_copied(n, vocabulary=40, sets=2),
+            "40 of 60": count_copied(n, vocabulary=60),
         }
         made = found["made corpus"]
         measures = {
-            "slope": _slope(made),
+            "slope": _fit_slope(made),
             "correlation": made.at("θ̂ correlation", sizes[-1]),
             "flat_permutation": Estimate.of([tables["40 of 40"].spread]),
             "flat_mixture": Estimate.of([tables["mixture"].spread]),
-            "peak_control": Estimate.of([peak(tables["40 of 60"])]),
-            "probability_slope": _slope(made, "θ"),
+            "peak_control": Estimate.of([measure_peak(tables["40 of 60"])]),
+            "probability_slope": _fit_slope(made, "θ"),
         }
         if real:
-            measures["multi30k_slope"] = _slope(found["Multi30k"])
+            measures["multi30k_slope"] = _fit_slope(found["Multi30k"])
             measures["multi30k_correlation"] = found["Multi30k"].at("θ̂ correlation", sizes[-1])
         return Findings(
             {"snell.ibm": measures},
-            (_approach(found), _flatness(tables)),
-            (_errors(found), _pictures(tables)),
-            self._said(bool(real)),
+            (_list_errors(found), _list_flatness(tables)),
+            (_draw_errors(found), _draw_tables(tables)),
+            self._explain(bool(real)),
         )
 
-    def _said(self, real: bool) -> tuple[str, ...]:
+    def _explain(self, real: bool) -> tuple[str, ...]:
         factor = (
             "The movement is that of the logits. That of the probabilities has a factor 1/|O| more,"
             " which eq. 15 leaves out; it falls towards its own limit just as fast."
@@ -135,9 +136,9 @@ class IBMExperiment(Experiment):
         )
         return (factor, short) if real else (factor,)
 
-    def _real(self, scale: Scale) -> list[Pair]:
+    def _read_real(self, scale: Scale) -> list[Pair]:
         """Sentences of Multi30k in words, of which only the common ones are kept."""
-        paths = self._paths()
+        paths = self._find_paths()
         if not paths:
             return []
         config = assemble("parallel", "snell-proxy", 0, {**paths, "vocabulary": COMMON,
@@ -146,12 +147,12 @@ class IBMExperiment(Experiment):
         return [(source, target) for source, target in pairs if source and target]
 
 
-def _slope(found: IdentityResult, what: str = "θ̂") -> Estimate:
+def _fit_slope(found: IdentityResult, what: str = "θ̂") -> Estimate:
     """Of log error over log d, seed by seed."""
-    return Estimate.of(seed.slope_of(what) for seed in found.seeds)
+    return measure_each(found.seeds, lambda seed: seed.slope_of(what))
 
 
-def _approach(found: dict[str, IdentityResult]) -> Table:
+def _list_errors(found: dict[str, IdentityResult]) -> Table:
     rows = tuple(
         (name, d, *(result.at(f"θ̂ {what}", d) for what in ("error", "correlation")))
         for name, result in found.items()
@@ -161,31 +162,28 @@ def _approach(found: dict[str, IdentityResult]) -> Table:
     return Table(title, ("corpus", "d", "relative error", "correlation"), rows)
 
 
-def _flatness(tables: dict[str, Cooccurrence]) -> Table:
-    rows = tuple((name, found.spread, peak(found)) for name, found in tables.items())
+def _list_flatness(tables: dict[str, Cooccurrence]) -> Table:
+    rows = tuple((name, found.spread, measure_peak(found)) for name, found in tables.items())
     columns = ("words", "spread of C along rows", "a word with itself over others, less 1")
     return Table("What the count table says about copying", columns, rows)
 
 
-def _errors(found: dict[str, IdentityResult]) -> Figure:
+def _draw_errors(found: dict[str, IdentityResult]) -> Figure:
     drawn = {name: result.figure() for name, result in found.items()}
-    panels = tuple(
-        Panel(f"{panel.title}, {name}", panel.x, panel.y, panel.marks, panel.y_range,
-              panel.square, panel.x_scale, panel.y_scale)
-        for name, figure in drawn.items() for panel in figure.panels
-    )  # fmt: skip
-    return Figure("snell-ibm", next(iter(drawn.values())).caption, panels)
+    caption = next(iter(drawn.values())).caption
+    panels = {f"{p.title}, {name}": p for name, figure in drawn.items() for p in figure.panels}
+    return join_panels("snell-ibm", caption, panels)
 
 
-def _pictures(tables: dict[str, Cooccurrence]) -> Figure:
+def _draw_tables(tables: dict[str, Cooccurrence]) -> Figure:
     toys: dict[str, list[Pair]] = {
         "Translation (Fig. 1)": [(a.split(), b.split()) for a, b in TOY],
-        "Permutations (Fig. 4)": _permuted("ABCD"),
+        "Permutations (Fig. 4)": _permute("ABCD"),
         "Polarity (Fig. 5)": [(a.split(), [b]) for a, b in POLARITY],
-        "Two sets (Fig. 8)": _permuted("ABCD") + _permuted("EFGH"),
+        "Two sets (Fig. 8)": _permute("ABCD") + _permute("EFGH"),
     }
     small = [cooccurrence(pairs).heat(title, "C(i, o)") for title, pairs in toys.items()]
-    large = [_in_order(f"Copying {name}", found) for name, found in tables.items()]
+    large = [_draw_in_order(f"Copying {name}", found) for name, found in tables.items()]
     return Figure(
         "snell-count-tables",
         "Count tables C of made sentences, and of the sentences that models copy. Where all words"
@@ -195,16 +193,16 @@ def _pictures(tables: dict[str, Cooccurrence]) -> Figure:
     )
 
 
-def _in_order(title: str, counts: Cooccurrence) -> Panel:
+def _draw_in_order(title: str, counts: Cooccurrence) -> Panel:
     """C of all words that are copied, by their numbers."""
     names = sorted(counts.sources, key=int)
     table = counts.dense(names, names)
-    words, rows = tuple(map(str, names)), tuple(numbers(row) for row in np.round(table, 4))
+    words, rows = tuple(map(str, names)), tuple(to_floats(row) for row in np.round(table, 4))
     marks = Heat(words, words, rows, "C(i, o)", 0.0, float(table.max()), numbers=False)
     return Panel(title, "target word", "source word", (marks,))
 
 
-def _permuted(letters: str, n: int = 24) -> list[Pair]:
+def _permute(letters: str, n: int = 24) -> list[Pair]:
     """Sentences that are permutations of a set of words, and copies of them."""
     orders = islice(permutations(letters), n)
     return [(list(order), [letter + "′" for letter in order]) for order in orders]

@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
-
 import numpy as np
 
 from regard.display import Figure, Line, Panel, Table
-from regard.instruments.looked import batches_of, log_odds, looked
-from regard.papers.experiment import Experiment, Findings, Plan, Runs, Scale, experiments, seeds
+from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
+from regard.papers.framework.measures import count_seeds, measure_each, plan_seeds
+from regard.recordings.record import record
 from regard.runs import Run, RunConfig
 from regard.statistics import Estimate
-from regard.tasks import Batch
-from regard.tasks.keyword import Keyword
 
 PLACES = ("keyword", "next", "mean", "last")
+Places = dict[str, float]  # γ by place
 SENTENCES = 400
 BEGUN = 0.75  # accuracy from which on a model has begun to learn
 POSITIVE = "positive"
 
 
-def keyword(count: int, **settings: object) -> list[RunConfig]:
-    """Classifiers under uniform attention, in one direction unless told otherwise."""
-    return seeds(
-        count, "keyword", "snell-classifier", attention="uniform", report="last", **settings
-    )
+def plan_keyword(count: int, **settings: object) -> list[RunConfig]:
+    """Classifiers under uniform attention, in both directions by default."""
+    settings = {"attention": "uniform", "report": "last", **settings}
+    return plan_seeds(count, "keyword", "snell-classifier", **settings)
 
 
-def places(run: Run, checkpoint: int, batches: Sequence[Batch]) -> dict[str, float]:
+def follow_places(run: Run) -> dict[int, Places]:
+    """γ at the four places at every checkpoint."""
+    return {at: measure_places(run, at) for at in run.checkpoints()}
+
+
+def measure_places(run: Run, checkpoint: int) -> Places:
     """Mean γ at the keyword, right after it, over all positions, and at the last one.
 
     Over positive sentences whose keyword has a word after it that is not the last.
     """
-    task = cast(Keyword, run.task())
-    positive = task.target_vocabulary.numbers[POSITIVE]
-    scores = looked(run.model(checkpoint), batches, log_odds(positive))
-    at = np.concatenate([np.asarray(batch.alignment)[:, 0] for batch in batches])
-    gamma = scores.values[:, 0]  # (sample, source)
+    positive = run.task().target_vocabulary.numbers[POSITIVE]
+    also = {"log_odds": {"word": positive}}
+    names = ("log_odds", "alignment")
+    kept = record(run, SENTENCES, checkpoint=checkpoint, inputs="teacher", also=also, only=names)
+    at, gamma = kept["alignment"][:, 0], kept["log_odds"][:, 0]  # (sample,), (sample, source)
     rows = np.flatnonzero((at >= 0) & (at < gamma.shape[1] - 2))
     gamma, at = gamma[rows], at[rows]
     every = np.arange(len(rows))
@@ -49,7 +50,7 @@ def places(run: Run, checkpoint: int, batches: Sequence[Batch]) -> dict[str, flo
     }
 
 
-def begun(run: Run) -> int:
+def find_begun(run: Run) -> int:
     """The first kept checkpoint at which the model has begun to learn; else the last."""
     updates, accuracy = run.curve("accuracy", "validation")
     kept = run.checkpoints()
@@ -57,7 +58,7 @@ def begun(run: Run) -> int:
     return reached[0] if reached else kept[-1]
 
 
-@experiments.register("snell2021/keyword")
+@EXPERIMENTS.register("snell2021/keyword")
 class KeywordExperiment(Experiment):
     """Knowledge that is local at first wanders to the end of the sentence."""
 
@@ -67,47 +68,38 @@ class KeywordExperiment(Experiment):
 
     def plan(self, scale: Scale) -> Plan:
         """In one direction, of which the paper's four places speak, and in both."""
-        full = scale == "full"
-        settings = {"updates": 3000} if full else {"hidden": 128, "updates": 1500}
+        settings = {"updates": 3000} if scale == "full" else {"hidden": 128, "updates": 1500}
         return {
-            "one direction": keyword(5 if full else 2, bidirectional=False, **settings),
-            "both directions": keyword(1, **settings),
+            "one direction": plan_keyword(count_seeds(scale), bidirectional=False, **settings),
+            "both directions": plan_keyword(1, **settings),
         }
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """γ at the four places at every checkpoint."""
-        found = {name: [self._course(run) for run in group] for name, group in runs.items()}
+        found = {name: list(map(follow_places, group)) for name, group in runs.items()}
         ahead = found["one direction"]
         early = [
-            course[begun(run)] for run, course in zip(runs["one direction"], ahead, strict=True)
+            course[find_begun(run)]
+            for run, course in zip(runs["one direction"], ahead, strict=True)
         ]
         late = [course[max(course)] for course in ahead]
         soon = [course[sorted(course)[1]] for course in ahead]  # the first checkpoint that learned
 
-        def gap(courses: list[dict[str, float]], a: str, b: str) -> Estimate:
-            return Estimate.of(course[a] - course[b] for course in courses)
-
-        def share(courses: list[dict[str, float]], a: str, b: str) -> Estimate:
-            """How far a place is from the mean, as a share of how far another one is."""
-            return Estimate.of(
-                abs(c[a] - c["mean"]) / max(abs(c[b] - c["mean"]), 1e-9) for c in courses
-            )
-
         measures = {
-            "early_key_over_next": gap(early, "keyword", "next"),
-            "early_next_over_mean": gap(early, "next", "mean"),
-            "early_last_share": share(early, "last", "keyword"),
-            "late_last_over_next": gap(late, "last", "next"),
-            "late_next_over_mean": gap(late, "next", "mean"),
-            "late_key_share": share(late, "keyword", "last"),
-            "first_key_over_next": gap(soon, "keyword", "next"),
-            "first_next_over_mean": gap(soon, "next", "mean"),
-            "first_last_share": share(soon, "last", "keyword"),
-            "begun_at": Estimate.of(begun(run) for run in runs["one direction"]),
+            "early_key_over_next": _subtract_places(early, "keyword", "next"),
+            "early_next_over_mean": _subtract_places(early, "next", "mean"),
+            "early_last_share": _compare_places(early, "last", "keyword"),
+            "late_last_over_next": _subtract_places(late, "last", "next"),
+            "late_next_over_mean": _subtract_places(late, "next", "mean"),
+            "late_key_share": _compare_places(late, "keyword", "last"),
+            "first_key_over_next": _subtract_places(soon, "keyword", "next"),
+            "first_next_over_mean": _subtract_places(soon, "next", "mean"),
+            "first_last_share": _compare_places(soon, "last", "keyword"),
+            "begun_at": measure_each(runs["one direction"], find_begun),
         }
         return Findings(
             {"snell.keyword": measures},
-            (self._table(soon, early, late),),
+            (_list_places(soon, early, late),),
             (
                 Figure(
                     "snell-keyword",
@@ -115,7 +107,7 @@ class KeywordExperiment(Experiment):
                     " after it, everywhere alike, or at the last word, over training under"
                     f" uniform attention; means and 95 % intervals over {len(ahead)} and"
                     f" {len(found['both directions'])} seeds.",
-                    tuple(self._panel(name, courses) for name, courses in found.items()),
+                    tuple(_draw_places(name, courses) for name, courses in found.items()),
                 ),
             ),
             (
@@ -124,31 +116,29 @@ class KeywordExperiment(Experiment):
             ),
         )
 
-    def _course(self, run: Run) -> dict[int, dict[str, float]]:
-        batches = batches_of(run.task(), SENTENCES)
-        return {at: places(run, at, batches) for at in run.checkpoints()}
 
-    def _table(self, *when: list[dict[str, float]]) -> Table:
-        rows = tuple(
-            (place, *(Estimate.of(c[place] for c in courses) for courses in when))
-            for place in PLACES
-        )
-        columns = ("at the first checkpoint", f"first above {BEGUN} accuracy", "at the end")
-        return Table("Log-odds γ, one direction", ("attention at", *columns), rows)
+def _subtract_places(courses: list[Places], a: str, b: str) -> Estimate:
+    return measure_each(courses, lambda c: c[a] - c[b])
 
-    def _panel(self, name: str, courses: list[dict[int, dict[str, float]]]) -> Panel:
-        lines = []
-        updates = sorted(set.intersection(*(set(course) for course in courses)))
-        for colour, place in enumerate(PLACES):
-            found = [Estimate.of(course[at][place] for course in courses) for at in updates]
-            lines.append(
-                Line(
-                    place,
-                    tuple(map(float, updates)),
-                    tuple(e.mean for e in found),
-                    tuple(e.low for e in found),
-                    tuple(e.high for e in found),
-                    colour,
-                )
-            )
-        return Panel(name, "update", "log-odds γ", tuple(lines))
+
+def _compare_places(courses: list[Places], a: str, b: str) -> Estimate:
+    """How far a place is from the mean, as a share of how far another one is."""
+    return measure_each(courses, lambda c: abs(c[a] - c["mean"]) / max(abs(c[b] - c["mean"]), 1e-9))
+
+
+def _list_places(*when: list[Places]) -> Table:
+    rows = tuple(
+        (place, *(Estimate.of(c[place] for c in courses) for courses in when)) for place in PLACES
+    )
+    columns = ("at the first checkpoint", f"first above {BEGUN} accuracy", "at the end")
+    return Table("Log-odds γ, one direction", ("attention at", *columns), rows)
+
+
+def _draw_places(name: str, courses: list[dict[int, Places]]) -> Panel:
+    updates = sorted(set.intersection(*(set(course) for course in courses)))
+    found = {
+        place: [Estimate.of(course[at][place] for course in courses) for at in updates]
+        for place in PLACES
+    }
+    lines = tuple(Line.of(p, updates, found[p], colour) for colour, p in enumerate(PLACES))
+    return Panel(name, "update", "log-odds γ", lines)

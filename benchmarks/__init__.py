@@ -1,0 +1,9 @@
+"""How fast it is: ratios, measured within one run on the machine at hand."""
+
+from benchmarks import instruments as instruments
+from benchmarks import lookup as lookup
+from benchmarks import snell as snell
+from benchmarks import training as training
+from benchmarks.benchmark import BENCHMARKS, Benchmark
+
+__all__ = ["BENCHMARKS", "Benchmark"]

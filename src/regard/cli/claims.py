@@ -1,0 +1,25 @@
+"""`regard claims`: what the papers say, and what was found."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from regard.cli._options import Json, ResultsFolder
+
+EXAMPLE = "regard claims chapter36 --json"
+
+
+def claims(
+    paper: Annotated[str | None, typer.Argument(help="A paper; default: all.")] = None,
+    out: ResultsFolder = None,
+    json: Json = False,
+) -> None:
+    """Print the ledger: what the papers say, what was measured, the verdict."""
+    from regard.cli._console import show
+    from regard.cli._results import claims_table
+    from regard.papers.framework.result import claims
+
+    rows = list(claims(paper, out))
+    show(claims_table(rows), json, rows)

@@ -1,0 +1,149 @@
+"""`regard ls`: what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.cli._options import Json, RunsFolder
+
+if TYPE_CHECKING:
+    from regard.display import Table
+
+EXAMPLE = "regard ls tasks --json"
+
+Rows = list[tuple[Any, ...]]
+
+
+def ls(
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="tasks, models, settings, cells, attentions, instruments, papers or runs."
+        ),
+    ] = "all",
+    runs: RunsFolder = None,
+    json: Json = False,
+) -> None:
+    """List what there is: tasks, models, settings, instruments, papers, runs and more."""
+    from regard.cli._console import show
+
+    show(_list(what, runs), json)
+
+
+def _list(what: str, runs: Path | None) -> Table:
+    """One kind of thing, or the kinds there are."""
+    from regard.display import Table
+    from regard.errors import RegardError, unknown
+
+    if what == "all":
+        counts = tuple((name, len(rows(runs))) for name, (_, _, rows) in LISTINGS.items())
+        return Table("What there is; `regard ls NAME` shows more", ("name", "how many"), counts)
+    if what not in LISTINGS:
+        raise RegardError(unknown("listing", what, LISTINGS))
+    title, columns, rows = LISTINGS[what]
+    return Table(title, columns, tuple(rows(runs)))
+
+
+def _first_line(thing: Any) -> str:
+    return (thing.__doc__ or "").strip().splitlines()[0]
+
+
+def _tasks(_: Path | None) -> Rows:
+    from regard.tasks.task import TASKS
+
+    return [(n, _first_line(task), " ".join(task.Config.model_fields)) for n, task in TASKS.items()]
+
+
+def _models(_: Path | None) -> Rows:
+    from regard.runs.presets import PRESETS
+
+    return [
+        (name, preset["model.kind"], " ".join(f"{k}={v}" for k, v in preset.items()))
+        for name, preset in PRESETS.items()
+    ]
+
+
+def _describe(members: Mapping[str, Any]) -> Rows:
+    return [(name, _first_line(member)) for name, member in members.items()]
+
+
+def _cells(_: Path | None) -> Rows:
+    from regard.models.layers.cells import CELLS
+
+    return _describe(CELLS)
+
+
+def _attentions(_: Path | None) -> Rows:
+    from regard.models.layers.attention import ATTENTIONS
+
+    return _describe(ATTENTIONS)
+
+
+def _instruments(_: Path | None) -> Rows:
+    from regard.instruments import INSTRUMENTS
+
+    return [
+        (name, one.summary, _show_defaults(one.defaults))
+        for name, one in sorted(INSTRUMENTS.items())
+    ]
+
+
+def _show_defaults(defaults: Mapping[str, Any]) -> str:
+    """Settings that can be given as words."""
+    return " ".join(f"{key}={value}" for key, value in defaults.items() if not callable(value))
+
+
+def _settings(_: Path | None) -> Rows:
+    """Every key that `regard train` takes, with what it means."""
+    from regard.config import Config
+    from regard.models.encoder_decoder import MODELS
+    from regard.tasks.task import TASKS
+    from regard.training.config import TrainingConfig
+
+    kinds: dict[str, type[Config]] = {f"task {n}": task.Config for n, task in TASKS.items()}
+    kinds |= {f"model {name}": config for name, (config, _) in MODELS.items()}
+    kinds["training"] = TrainingConfig
+    return [
+        (where, key, field.get_default(), field.description)
+        for where, kind in kinds.items()
+        for key, field in kind.model_fields.items()
+    ]
+
+
+def _papers(_: Path | None) -> Rows:
+    from regard.papers.framework.experiment import EXPERIMENTS
+
+    return [(name, e.title, " ".join(e.claims)) for name, e in EXPERIMENTS.items()]
+
+
+def _runs(folder: Path | None) -> Rows:
+    from regard.runs.run import list_runs
+
+    return [
+        (
+            str(run.folder),
+            run.config.task_name,
+            run.config.model_kind,
+            run.config.seed,
+            "done" if run.done else "unfinished",
+            run.metrics.get("accuracy") if run.done else None,
+        )
+        for run in list_runs(folder)
+    ]
+
+
+# Name -> title, columns, and rows; what is listed is imported when it is asked for.
+LISTINGS: dict[str, tuple[str, tuple[str, ...], Callable[[Path | None], Rows]]] = {
+    "tasks": ("Tasks", ("name", "what it is", "settings"), _tasks),
+    "models": ("Models", ("name", "kind", "settings"), _models),
+    "cells": ("Cells", ("name", "what it is"), _cells),
+    "attentions": ("Attentions", ("name", "what it is"), _attentions),
+    "instruments": ("Instruments", ("name", "what it measures", "settings"), _instruments),
+    "settings": ("Settings", ("where", "key", "default", "meaning"), _settings),
+    "papers": ("Papers and their experiments", ("name", "title", "claims"), _papers),
+    "runs": ("Runs", ("run", "task", "model", "seed", "state", "accuracy"), _runs),
+}

@@ -1,0 +1,56 @@
+"""`regard reproduce`: a paper's experiments, its claims, a report."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from regard.cli._options import Jobs, Json, ResultsFolder, RunsFolder
+
+EXAMPLE = "regard reproduce chapter36/addition --scale quick"
+
+
+def reproduce(
+    paper: Annotated[
+        str, typer.Argument(help="PAPER or PAPER/EXPERIMENT; see `regard ls papers`.")
+    ],
+    scale: Annotated[
+        str, typer.Option(help="quick (minutes) or full (the source's settings).")
+    ] = "quick",
+    data: Annotated[
+        list[str] | None,
+        typer.Option(help="Data of yours as NAME=FILE, e.g. english-french=pairs.tsv."),
+    ] = None,
+    jobs: Jobs = None,
+    runs: RunsFolder = None,
+    out: ResultsFolder = None,
+    json: Json = False,
+) -> None:
+    """Run a paper's experiments, judge its claims, write a report."""
+    from regard.cli import _console as console
+    from regard.cli._results import claims_table, write_report
+    from regard.cli._settings import parse
+    from regard.errors import RegardError, unknown
+    from regard.papers.framework.reproduce import names_of, reproduce
+    from regard.papers.framework.result import results_folder
+
+    if scale not in ("quick", "full"):
+        raise RegardError(unknown("scale", scale, ("quick", "full")))
+    to, names = out or results_folder(), names_of(paper)
+    files, faults = parse(data or [])
+    if faults:
+        raise RegardError(*faults)
+    with console.interruptible(), console.progress_bars() as bars:
+        results = reproduce(paper, scale, runs, to, jobs, bars, console.say, files)  # type: ignore[arg-type]
+    path = write_report(to / paper.split("/")[0] / scale)
+    rows = [row for result in results for row in result.claims]
+    if json:
+        console.print_json({"report": str(path), "claims": rows, "experiments": names})
+        return
+    if rows:
+        console.out.print(claims_table(rows).rich())
+    for result in results:
+        for sentence in result.found:
+            console.out.print(sentence, markup=False, highlight=False)
+    console.print_line(f"The report: {path}")

@@ -1,0 +1,71 @@
+"""`regard train`: a model on a task, with one seed or several."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.cli._options import Jobs, Json, RunsFolder
+
+if TYPE_CHECKING:
+    from regard.runs.run import Run
+    from regard.statistics import Estimate
+
+EXAMPLE = "regard train reversal --model chapter36 --seed 0 hidden=64 updates=500"
+
+
+def train(
+    task: Annotated[str, typer.Argument(help="What to learn; see `regard ls tasks`.")],
+    settings: Annotated[
+        list[str] | None, typer.Argument(help="Settings as key=value, e.g. hidden=64.")
+    ] = None,
+    model: Annotated[str, typer.Option(help="A preset; see `regard ls models`.")] = "chapter36",
+    seed: Annotated[int, typer.Option(help="The first seed.", min=0)] = 0,
+    seeds: Annotated[int, typer.Option(help="How many seeds, from --seed on.", min=1)] = 1,
+    jobs: Jobs = None,
+    runs: RunsFolder = None,
+    json: Json = False,
+) -> None:
+    """Train a model on a task. A run that is there already is not trained again."""
+    from regard.cli import _console as console
+    from regard.cli._settings import parse
+    from regard.display import Table
+    from regard.runs.config import assemble
+    from regard.runs.executor import run_all
+
+    overrides, faults = parse(settings or [])
+    numbers = range(seed, seed + seeds)
+    configs = [assemble(task, model, number, overrides, faults) for number in numbers]
+    with console.interruptible(), console.progress_bars() as bars:
+        trained = run_all(configs, runs, jobs, bars, model)
+    if json:
+        console.print_json(_summary(trained))
+        return
+    rows = tuple(_over_seeds(trained).items())
+    console.out.print(Table(f"{task}, {model}", ("metric", "measured"), rows).rich())
+    for run in trained:
+        console.print_line(str(run.folder))
+
+
+def _over_seeds(runs: list[Run]) -> dict[str, Estimate]:
+    """The metrics that all runs have; one of an earlier version may lack some. Most are shares."""
+    from regard.statistics import Estimate
+    from regard.training.evaluation import UNBOUNDED
+
+    found = [run.metrics for run in runs]
+    return {
+        name: Estimate.of((m[name] for m in found), None if name in UNBOUNDED else (0.0, 1.0))
+        for name in found[0]
+        if all(name in metrics for metrics in found)
+    }
+
+
+def _summary(runs: list[Run]) -> dict[str, Any]:
+    if len(runs) == 1:
+        run = runs[0]
+        return {"run": str(run.folder), **run.summary, "config": run.config.to_json()}
+    return {
+        "runs": [{"run": str(run.folder), **run.summary} for run in runs],
+        "metrics": {name: value.to_json() for name, value in _over_seeds(runs).items()},
+    }

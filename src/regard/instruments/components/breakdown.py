@@ -1,0 +1,309 @@
+"""`breakdown`: which of the nine terms make the alignment (aitken2021, eq. 3 and Fig. 5a)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.display import Bars, Figure, Line, Panel, Table
+from regard.errors import RegardError
+from regard.instruments._geometry import mean_finite
+from regard.instruments.components._terms import TERMS, nine_terms, substituted_terms
+from regard.instruments.registry import instrument
+from regard.instruments.result import SHARE, Measured, Result, to_floats
+from regard.recordings.decomposition import Components, SiteComponents, as_tensor
+from regard.recordings.recording import Chunk, Recording
+from regard.recordings.site import Site
+from regard.recordings.storage import Array
+
+COMMON = 30  # words per side whose pairs are told apart
+
+
+@dataclass(frozen=True)
+class Shares(Measured):
+    """The terms of one recording's alignments at the top positions.
+
+    A share is |term| / Σ|terms|, a signed one term / Σ|terms|, at one decoder step and one source
+    position; they are averaged over positions, steps, samples and heads.
+    """
+
+    absolute: Array  # (term,)
+    signed: Array  # (term,)
+    by_step: Array  # (term, target), absolute, up to the last step that occurred
+    by_head: Array  # (head, term), absolute
+    by_pair: dict[tuple[str, str], Array]  # (decoder word, encoder word) -> (term + 1,): count last
+    by_sample: Array | None  # (sample, term), absolute, mean over steps, positions and heads
+    site: str
+    exact: bool  # the score is bilinear, so that the terms add up to it
+    top: int
+
+    def values(self) -> dict[str, float]:
+        """The nine absolute shares."""
+        return dict(zip(TERMS, map(float, self.absolute), strict=True))
+
+    def about(self) -> dict[str, Any]:
+        """How many positions, where, and whether the terms add up."""
+        return {"top": self.top, "site": self.site, "exact": self.exact}
+
+
+class Totals:
+    """Sums of shares over everything seen so far; those of other pieces add up."""
+
+    def __init__(self, target: int, heads: int, common: tuple[Array, Array]):
+        self.absolute = np.zeros((heads, len(TERMS), target))
+        self.signed = np.zeros((heads, len(TERMS), target))
+        self.counts = np.zeros((heads, target))
+        self.common = common  # word number -> place among the common ones, or -1
+        pairs = (common[0].max() + 1) * (common[1].max() + 1)
+        self.pairs = np.zeros((len(TERMS) + 1, int(pairs)))
+        self.samples: list[Array] = []  # per piece (sample, term), sums over all else
+        self.places: list[Array] = []  # per piece (sample,), how many were summed
+
+    def merge(self, other: Totals) -> Totals:
+        """The totals of both, in place."""
+        for name in ("absolute", "signed", "counts", "pairs"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.samples += other.samples
+        self.places += other.places
+        return self
+
+    def update(
+        self, head: int, terms: Tensor, mask: Tensor, words: tuple[Tensor, Tensor], keep: bool
+    ) -> None:
+        """terms (9, sample, target, k), mask (sample, target, k), words at the same places."""
+        absolute = terms.abs()
+        size = absolute.sum(dim=0)
+        mask = mask & (size > 0)
+        weight = mask / size.clamp(min=torch.finfo(size.dtype).tiny)
+        absolute.mul_(weight)
+        steps = slice(terms.shape[2])
+        self.absolute[head, :, steps] += _per_step(absolute)
+        self.signed[head, :, steps] += _per_step(terms * weight)
+        self.counts[head, steps] += mask.sum(dim=(0, 2)).double().numpy()
+        self._pairs(absolute, mask, words)
+        if not keep:
+            return
+        if head == 0:  # a new piece; the other heads of it add to the same samples
+            self.samples.append(np.zeros((terms.shape[1], len(TERMS))))
+            self.places.append(np.zeros(terms.shape[1]))
+        self.samples[-1] += absolute.sum(dim=(2, 3)).double().t().numpy()
+        self.places[-1] += mask.sum(dim=(1, 2)).double().numpy()
+
+    def _pairs(self, absolute: Tensor, mask: Tensor, words: tuple[Tensor, Tensor]) -> None:
+        """Sums over the pairs of common words; all others go to one more place, left out."""
+        ours, theirs = (torch.from_numpy(c)[w] for c, w in zip(self.common, words, strict=True))
+        width, bins = int(self.common[1].max()) + 1, self.pairs.shape[1]
+        kept = mask & (ours >= 0) & (theirs >= 0)
+        index = torch.where(kept, ours * width + theirs, bins).flatten()
+        sums = torch.zeros(len(TERMS), bins + 1, dtype=torch.float64)
+        sums.index_add_(1, index, absolute.flatten(1).double())
+        self.pairs[:-1] += sums[:, :bins].numpy()
+        self.pairs[-1] += torch.bincount(index, minlength=bins + 1)[:bins].numpy()
+
+
+def _per_step(shares: Tensor) -> Array:
+    """Sums over samples and positions. (term, sample, target, k) -> (term, target)"""
+    found: Array = shares.sum(dim=1).sum(dim=2).double().numpy()  # far faster than both at once
+    return found
+
+
+@dataclass(frozen=True)
+class Breakdown(Result[Shares]):
+    """The nine shares over seeds."""
+
+    within = SHARE
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The nine absolute shares, means over seeds; they add up to 1."""
+        return {name: value.mean for name, value in self.estimates().items()}
+
+    @property
+    def signed(self) -> dict[str, float]:
+        """The nine signed shares, means over seeds."""
+        mean = np.mean([seed.signed for seed in self.seeds], axis=0)
+        return dict(zip(TERMS, map(float, mean), strict=True))
+
+    def table(self) -> Table:
+        """Absolute and signed share of each term."""
+        rows = tuple((name, value, self.signed[name]) for name, value in self.estimates().items())
+        title = f"Breakdown of the alignment, top {self.first.top}, {self.over_seeds}"
+        return Table(title, ("term (decoder-encoder)", "share", "signed"), rows)
+
+    def pairs(self, least: int = 20) -> Table:
+        """Word pairs by how often they are among the top positions, with their shares."""
+        found = sorted(self.first.by_pair.items(), key=lambda item: -item[1][-1])
+        rows = tuple(
+            (f"{ours} ← {theirs}", int(values[-1]), *(float(v) for v in values[:-1]))
+            for (ours, theirs), values in found
+            if values[-1] >= least
+        )
+        return Table("Shares by word pair, first seed", ("pair", "count", *TERMS), rows)
+
+    def figure(self) -> Figure:
+        """The nine shares as bars, and the three groups of Fig. 5a over decoder steps."""
+        found = self.estimates()
+        bars = Bars.of("", found)
+        by_step = mean_finite([seed.by_step for seed in self.seeds])  # (term, target)
+        steps = to_floats(range(1, by_step.shape[1] + 1))
+        groups = (
+            ("μ·μ", by_step[0]),
+            ("μ·χ + μ·Δ", by_step[1] + by_step[2]),
+            ("other six", by_step[3:].sum(axis=0)),
+        )
+        lines = tuple(
+            Line(label, steps, to_floats(values), colour=number, points=True)
+            for number, (label, values) in enumerate(groups)
+        )
+        how = "" if self.first.exact else " The score is not bilinear: terms by substitution."
+        return Figure(
+            "breakdown",
+            f"Shares of the nine terms at the top {self.first.top} source positions,"
+            f" {self.over_seeds}.{' Whiskers are 95 % intervals.' * (self.n > 1)}{how}",
+            (
+                Panel("Nine terms", "decoder part - encoder part", "share", (bars,), (0, 1)),
+                Panel("Over the output", "decoder step", "share", lines, (0, 1)),
+            ),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """`shares` and `signed` by term, and the shares by step, by head and by word pair."""
+        by_step = mean_finite([seed.by_step for seed in self.seeds])
+        by_head = np.mean([seed.by_head for seed in self.seeds], axis=0)
+        return {
+            **super().to_json(),
+            "shares": self.shares,
+            "signed": self.signed,
+            "by_step": dict(zip(TERMS, by_step.tolist(), strict=True)),
+            "by_head": [dict(zip(TERMS, head, strict=True)) for head in by_head.tolist()],
+            "by_pair": self.pairs().records(),
+        }
+
+
+@instrument(Breakdown)
+def breakdown(
+    recording: Recording, top: int = 5, site: str | None = None, per_sample: bool = False
+) -> Shares:
+    """Shares of the nine terms of the alignment, over the `top` source positions of each step.
+
+    aitken2021, eq. 3 and Fig. 5a: for each sample and decoder step, the `top` encoder positions
+    with the largest score; share = |term| / Σ|nine terms|, averaged. Where the score is not
+    bilinear, terms are found by substitution (`substituted_terms`). `per_sample` keeps the
+    shares of every sample, which takes memory for each.
+    """
+    if top < 1:
+        raise RegardError(f"top={top} does not fit: look at 1 position or more.")
+    parts = recording.decomposition.site(site)
+    info, name = parts.site, parts.name
+    target = recording.shape(f"{info.query_side}.words")[1]
+    common = (_rank_common(parts.queries[0]), _rank_common(parts.keys[0]))
+    totals = Totals(target, info.heads, common)
+    for chunk in recording.chunks(_arrays(parts)):
+        words, masks = _read_sides(chunk, info)
+        for head in range(info.heads):
+            index, mask, terms = _split(chunk, parts, head, words, masks, top)
+            places = (
+                words[0][:, :, None].expand_as(index),
+                words[1][:, None, :].expand(-1, index.shape[1], -1).gather(2, index),
+            )
+            totals.update(head, terms, mask, places, per_sample)
+    return _average(totals, recording, name, info, top)
+
+
+def _arrays(parts: SiteComponents) -> list[str]:
+    """What is read of the recording."""
+    sides = (parts.site.query_side, parts.site.key_side)
+    scores = [] if parts.site.bilinear else [f"{parts.name}.scores"]
+    both = [f"{side}.{what}" for side in sides for what in ("words", "mask")]
+    return sorted({f"{parts.name}.queries", f"{parts.name}.keys", *scores, *both})
+
+
+def _read_sides(chunk: Chunk, site: Site) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """The words of queries and keys, and their masks. (sample, time) each"""
+    queries, keys = site.query_side, site.key_side
+    words = site.shift_words(chunk[f"{queries}.words"]), chunk[f"{keys}.words"]
+    masks = as_tensor(chunk[f"{queries}.mask"]), as_tensor(chunk[f"{keys}.mask"])
+    return (as_tensor(words[0]).long(), as_tensor(words[1]).long()), masks
+
+
+def _split(
+    chunk: Chunk,
+    parts: SiteComponents,
+    head: int,
+    words: tuple[Tensor, Tensor],
+    masks: tuple[Tensor, Tensor],
+    top: int,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The best positions of one head, which of them count, and the nine terms there."""
+    name, site = parts.name, parts.site
+    queries, keys = (as_tensor(chunk[f"{name}.{what}"][:, head]) for what in ("queries", "keys"))
+    if parts.vector is None:
+        scores = queries @ keys.transpose(1, 2)
+    else:
+        scores = as_tensor(chunk[f"{name}.scores"][:, head])
+    allowed = masks[1][:, None, :]
+    if site.causal:
+        allowed = allowed & torch.ones_like(scores[0], dtype=torch.bool).tril()
+    count = min(top, scores.shape[2])
+    values, index = scores.masked_fill(~allowed, -torch.inf).topk(count, dim=2)
+    mask = (values > -torch.inf) & masks[0][:, :, None]
+    both = (parts.queries[head], parts.keys[head])
+    if parts.vector is None:
+        return index, mask, nine_terms(queries, keys, *words, *both, scores, index)
+    vector = torch.from_numpy(parts.vector[head])
+    return index, mask, substituted_terms(queries, keys, *words, *both, vector, index, site.score)
+
+
+def _rank_common(components: Components) -> Array:
+    """Each word's place among the most frequent ones, -1 for the others."""
+    counts = components.counts.sum(axis=1)
+    places = np.full(len(counts), -1, dtype=np.int64)
+    order = np.argsort(-counts, kind="stable")[:COMMON]
+    order = order[counts[order] > 0]
+    places[order] = np.arange(len(order))
+    return places
+
+
+def _average(totals: Totals, recording: Recording, name: str, site: Site, top: int) -> Shares:
+    count = max(1.0, totals.counts.sum())
+    per_step = np.maximum(totals.counts.sum(axis=0), 1)
+    steps = int(np.flatnonzero(totals.counts.sum(axis=0)).max(initial=0)) + 1
+    heads = np.maximum(totals.counts.sum(axis=1), 1)[:, None]
+    names = [
+        {
+            int(place): recording.words(side)[number]
+            for number, place in enumerate(common)
+            if place >= 0
+        }
+        for side, common in zip((site.query_side, site.key_side), totals.common, strict=True)
+    ]
+    width = int(totals.common[1].max()) + 1
+    pairs = {
+        (names[0][int(i) // width], names[1][int(i) % width]): np.append(
+            totals.pairs[:-1, i] / totals.pairs[-1, i], totals.pairs[-1, i]
+        )
+        for i in np.flatnonzero(totals.pairs[-1])
+    }
+    return Shares(
+        totals.absolute.sum(axis=(0, 2)) / count,
+        totals.signed.sum(axis=(0, 2)) / count,
+        (totals.absolute.sum(axis=0) / per_step)[:, :steps],
+        totals.absolute.sum(axis=2) / heads,
+        pairs,
+        _per_sample(totals),
+        name,
+        site.bilinear,
+        top,
+    )
+
+
+def _per_sample(totals: Totals) -> Array | None:
+    if not totals.samples:
+        return None
+    places = np.concatenate(totals.places)[:, None]
+    found: Array = np.concatenate(totals.samples) / np.maximum(places, 1)
+    return found

@@ -1,0 +1,133 @@
+"""`offset`: where along the source time points to, against the data's (aitken2021, Fig. 5b)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.display import Figure, Heat, Line, Panel
+from regard.errors import RegardError
+from regard.instruments._geometry import mean_finite, rank_correlation, softmax
+from regard.instruments.registry import instrument
+from regard.instruments.result import Measured, Result, to_floats
+from regard.recordings.recording import Recording
+from regard.recordings.storage import Array
+
+
+@dataclass(frozen=True)
+class Offsets(Measured):
+    """μ_s·μ_t around the diagonal, and where the data would have the decoder look."""
+
+    window: int
+    profile: Array  # (step, offset): softmax over t, scaled to 0..1 in each row; NaN outside
+    best: Array  # (step,): t − s of the largest
+    data: Array  # (step,): mean offset in the data
+    known: bool  # the data's offset comes from alignments, not from lengths
+
+    def values(self) -> dict[str, float]:
+        """Mean offset of both, how far they are apart, and how they go together over time."""
+        both = np.isfinite(self.data)
+        best, data = self.best[both], self.data[both]
+        half = len(best) // 2
+        return {
+            "temporal offset": float(best.mean()),
+            "data offset": float(data.mean()),
+            "error": float(np.abs(best - data).mean()),
+            "late minus early": float(best[half:].mean() - best[:half].mean()) if half else 0.0,
+            "correlation": rank_correlation(best, data),
+        }
+
+
+@dataclass(frozen=True)
+class OffsetResult(Result[Offsets]):
+    """Offsets over seeds."""
+
+    def figure(self) -> Figure:
+        """The profile as a matrix, and the best offset against the data's."""
+        seed = self.first
+        profile = mean_finite([s.profile for s in self.seeds])
+        offsets = range(-seed.window, seed.window + 1)
+        heat = Heat(
+            tuple(str(n + 1) for n in range(len(profile))),
+            tuple(f"{n:+d}" if n else "0" for n in offsets),
+            tuple(to_floats(row) for row in profile),
+            "softmax(μ·μ), scaled by row",
+            numbers=False,
+        )
+        longest = max(len(s.best) for s in self.seeds)
+        best = np.full((self.n, longest), np.nan)  # seeds may have seen phrases of other lengths
+        for number, s in enumerate(self.seeds):
+            best[number, : len(s.best)] = s.best
+        data = mean_finite([s.data for s in self.seeds])
+        steps = to_floats(range(1, longest + 1))
+        lines = (
+            Line(
+                "largest μ·μ",
+                steps,
+                to_floats(np.nanmean(best, axis=0)),
+                to_floats(np.nanmin(best, axis=0)) if self.n > 1 else None,
+                to_floats(np.nanmax(best, axis=0)) if self.n > 1 else None,
+                points=True,
+            ),
+            Line("data", steps, to_floats(data), colour=1, dashed=True),
+        )
+        source = "alignments" if seed.known else "mean lengths"
+        return Figure(
+            "offset",
+            f"Temporal alignment against the offset t − s, {self.over_seeds} (band: lowest to"
+            f" highest). The data's mean offset comes from its {source}.",
+            (
+                Panel("Temporal alignment", "offset t − s (steps)", "decoder step s", (heat,)),
+                Panel("Where it is largest", "decoder step s", "offset t − s (steps)", lines),
+            ),
+        )
+
+
+@instrument(OffsetResult)
+def offset(
+    recording: Recording,
+    window: int = 5,
+    site: str | None = None,
+    head: int = 0,
+    reach: float = 0.0,
+) -> Offsets:
+    """softmax over t of μ_s·μ_t against t − s, scaled per row, with the data's mean offset.
+
+    μ are the mean queries and keys of one `head` of one attention `site`.
+    Where the recording has alignments, the data's offset is their mean per decoder step; where
+    not, it is what mean lengths imply: s · (mean source length / mean target length) − s.
+    Only decoder steps that at least a share `reach` of the samples have are looked at.
+    """
+    if window < 1:
+        raise RegardError(f"window={window} does not fit: look at 1 step or more on each side.")
+    parts = recording.decomposition.site(site)
+    steps = parts.head(head)[0].reached(reach)
+    shares = softmax(parts.temporal(head)[:steps])  # (target, source)
+    target, length = shares.shape
+    low, high = shares.min(axis=1, keepdims=True), shares.max(axis=1, keepdims=True)
+    scaled = (shares - low) / np.maximum(high - low, 1e-300)
+    profile = np.full((target, 2 * window + 1), np.nan)
+    for step in range(target):
+        for place in range(max(0, step - window), min(length, step + window + 1)):
+            profile[step, place - step + window] = scaled[step, place]
+    data, known = find_data_offset(recording, target)
+    return Offsets(window, profile, shares.argmax(axis=1) - np.arange(target), data, known)
+
+
+def find_data_offset(recording: Recording, steps: int) -> tuple[Array, bool]:
+    """The data's mean offset t − s at each decoder step, and whether alignments gave it."""
+    if "alignment" in recording:
+        sums, counts = np.zeros(steps), np.zeros(steps)
+        for chunk in recording.chunks(["alignment", "decoder.mask"]):
+            places = chunk["alignment"][:, :steps]
+            mask = chunk["decoder.mask"][:, :steps] & (places >= 0)
+            sums += np.where(mask, places - np.arange(places.shape[1]), 0).sum(axis=0)
+            counts += mask.sum(axis=0)
+        if counts.any():
+            return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), True
+    source = target = 0.0
+    for chunk in recording.chunks(["encoder.mask", "decoder.mask"]):
+        source += float(chunk["encoder.mask"].sum())
+        target += float(chunk["decoder.mask"].sum())
+    return np.arange(steps) * (source / max(target, 1.0) - 1), False

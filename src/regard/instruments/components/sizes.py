@@ -1,0 +1,70 @@
+"""`sizes`: how large the temporal, input and delta components are (aitken2021, eqs. 1-2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from regard.display import Bars, Figure, Panel
+from regard.instruments.registry import instrument
+from regard.instruments.result import Measured, Result
+from regard.recordings.decomposition import Components, as_tensor
+from regard.recordings.recording import Recording
+
+
+@dataclass(frozen=True)
+class Sizes(Measured):
+    """How large the components are: mean squared lengths, as shares of the mean squared state."""
+
+    shares: dict[tuple[str, str], float]  # (side, component) -> share
+
+    def values(self) -> dict[tuple[str, str], float]:
+        """By side and component."""
+        return self.shares
+
+
+@dataclass(frozen=True)
+class SizesResult(Result[Sizes]):
+    """The sizes of the components over seeds."""
+
+    title = "Mean squared length of the components, as a share of E‖h‖²"
+    columns = ("side",)
+
+    def figure(self) -> Figure:
+        """Bars, a group per component."""
+        found = self.by_key()
+        sides = list(dict.fromkeys(key[0] for key in found))
+        bars = tuple(
+            Bars.of(side, {key[1]: value for key, value in found.items() if key[0] == side}, colour)
+            for colour, side in enumerate(sides)
+        )
+        caption = (
+            "Mean squared length of each component, as a share of the states'. The shares need"
+            " not add up to 1: the temporal and the input component may lean on each other."
+        )
+        panel = Panel("Size of the components", "component", "E‖part‖² / E‖h‖²", bars)
+        return Figure("sizes", caption, (panel,))
+
+
+@instrument(SizesResult)
+def sizes(recording: Recording) -> Sizes:
+    """How large the temporal, input and delta components of the hidden states are."""
+    whole = recording.decomposition
+    sides: dict[str, Components | None] = {"encoder": whole.encoder, "decoder": whole.decoder}
+    known = {side: parts for side, parts in sides.items() if parts is not None}
+    sums = {side: torch.zeros(4, dtype=torch.float64) for side in known}
+    names = [f"{side}.{what}" for side in known for what in ("states", "words", "mask")]
+    for chunk in recording.chunks(names):
+        for side, components in known.items():
+            states, mask = chunk[f"{side}.states"], as_tensor(chunk[f"{side}.mask"])
+            parts = components.parts(states, chunk[f"{side}.words"])
+            for number, part in enumerate((*parts, as_tensor(states))):
+                sums[side][number] += part[mask].square().sum(dtype=torch.float64)
+    return Sizes(
+        {
+            (side, part): float(total[number] / total[3].clamp(min=1e-300))
+            for side, total in sums.items()
+            for number, part in enumerate(("temporal", "input", "delta"))
+        }
+    )

@@ -1,0 +1,153 @@
+"""`word_clouds`: input components, clouds and readouts (aitken2021, Figs. 2b-f, 3c, 3f)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.display import Figure, Line, Panel, Points
+from regard.instruments._geometry import Axes
+from regard.instruments.components.dictionary import reads_projected_values
+from regard.instruments.registry import instrument
+from regard.instruments.result import Measured, Result, to_floats
+from regard.recordings.decomposition import Components
+from regard.recordings.recording import Recording
+from regard.recordings.storage import Array
+
+SHOWN = 8  # words that get a colour of their own: the most frequent ones
+CLOUD = 80  # points of each word's cloud in the figure
+
+
+@dataclass(frozen=True)
+class Clouds(Measured):
+    """χ of the most frequent words, samples of χ + Δ, and the readout vectors."""
+
+    words: tuple[str, ...]
+    axes: Axes
+    chi: Array  # (word, features)
+    clouds: tuple[Array, ...]  # per word (point, features): χ + Δ of the encoder
+    readouts: dict[str, Array]  # target word -> (features,), where the sizes agree
+    delta: dict[str, float]  # side -> E‖Δ‖² / E‖χ + Δ‖²
+    input_delta: dict[str, float]  # side -> E‖χ + Δ‖² / E‖h‖²
+    decoder: Array  # (point, features): χ + Δ of the decoder; none where its space is another
+
+    def values(self) -> dict[str, float]:
+        """Explained variance, and how much the delta components spread the clouds."""
+        return {
+            "explained 2": self.axes.share(2),
+            "explained 3": self.axes.share(3),
+            **{f"{side} delta share": share for side, share in self.delta.items()},
+            **{f"{side} input-delta size": share for side, share in self.input_delta.items()},
+        }
+
+
+@dataclass(frozen=True)
+class WordCloudsResult(Result[Clouds]):
+    """The input components of each seed; the figure shows the first."""
+
+    def figure(self) -> Figure:
+        """Clouds, χ as crosses, readouts as lines from the middle."""
+        seed = self.first
+        marks: list[Line | Points] = []
+        reach = float(np.abs(seed.axes.project(seed.chi)).max()) if len(seed.chi) else 1.0
+        for colour, cloud in enumerate(seed.clouds):
+            flat = seed.axes.project(cloud)
+            marks.append(
+                Points("", to_floats(flat[:, 0]), to_floats(flat[:, 1]), colour, faint=True)
+            )
+        if len(seed.decoder):
+            flat = seed.axes.project(seed.decoder)
+            x, y = to_floats(flat[:, 0]), to_floats(flat[:, 1])
+            marks.append(Points("decoder", x, y, 7, size=0.6, faint=True))
+        for word, vector in seed.readouts.items():
+            tip = seed.axes.turn(vector[None])[0]
+            length = max(float(np.linalg.norm(tip)), 1e-12)
+            tip = tip / length * reach * 1.3
+            marks.append(Line("", (0.0, float(tip[0])), (0.0, float(tip[1])), colour=7))
+            marks.append(Points("", (float(tip[0]),), (float(tip[1]),), 7, size=0.1, names=(word,)))
+        for colour, word in enumerate(seed.words):
+            flat = seed.axes.project(seed.chi[colour][None])[0]
+            marks.append(Points(word, (float(flat[0]),), (float(flat[1]),), colour, "cross", 1.4))
+        return Figure(
+            "word_clouds",
+            "Encoder states without their temporal component (dots; grey: the decoder's), the"
+            " encoder's input components χ (crosses), and the directions of the readout vectors"
+            " (lines, by output word), in the principal components of χ."
+            f" First of {self.over_seeds};"
+            f" {seed.axes.share(2):.0%} of the variance of χ is in the two components shown.",
+            (
+                Panel(
+                    "Input components",
+                    seed.axes.label(0),
+                    seed.axes.label(1),
+                    tuple(marks),
+                    square=True,
+                ),
+            ),
+        )
+
+
+@instrument(WordCloudsResult)
+def word_clouds(recording: Recording) -> Clouds:
+    """Input components χ, clouds of χ + Δ and readouts in the principal components of χ."""
+    parts = recording.decomposition
+    encoder = parts.encoder
+    vocabulary = recording.words("encoder")
+    shown = find_frequent(encoder, vocabulary, SHOWN)
+    clouds: dict[int, list[Array]] = {number: [] for number in shown}
+    other: list[Array] = [np.zeros((0, encoder.input.shape[1]))]
+    sums = {side: np.zeros(3) for side in ("encoder", "decoder") if f"{side}.states" in recording}
+    names = [f"{side}.{what}" for side in sums for what in ("states", "words", "mask")]
+    for chunk in recording.chunks(names):
+        for side in sums:
+            components = encoder if side == "encoder" else parts.decoding
+            words, mask = chunk[f"{side}.words"], chunk[f"{side}.mask"]
+            split = components.parts(chunk[f"{side}.states"], words)
+            free = (split.input + split.delta).numpy()
+            delta = split.delta.numpy()
+            for number, values in enumerate((delta, free, chunk[f"{side}.states"])):
+                sums[side][number] += float(np.square(values[mask], dtype=np.float64).sum())
+            if side == "decoder" and free.shape[2] == encoder.input.shape[1] and len(other) == 1:
+                other.append(free[mask][:: max(1, int(mask.sum()) // (2 * CLOUD))])
+            if side == "encoder":
+                for number, cloud in clouds.items():
+                    if sum(map(len, cloud)) < CLOUD:
+                        cloud.append(free[(words == number) & mask][:CLOUD])
+    return Clouds(
+        tuple(vocabulary[n] for n in shown),
+        Axes.of(encoder.input[encoder.seen]),
+        encoder.input[shown],
+        tuple(np.concatenate(clouds[n])[:CLOUD] for n in shown),
+        _readouts(recording),
+        {side: total[0] / max(total[1], 1e-300) for side, total in sums.items()},
+        {side: total[1] / max(total[2], 1e-300) for side, total in sums.items()},
+        np.concatenate(other),
+    )
+
+
+def find_frequent(components: Components, words: tuple[str, ...], count: int) -> list[int]:
+    """The numbers of the most frequent words."""
+    totals = components.counts.sum(axis=1)
+    order = [int(n) for n in np.argsort(-totals, kind="stable")[:count] if totals[n]]
+    return sorted(order, key=lambda number: words[number])
+
+
+def _readouts(recording: Recording) -> dict[str, Array]:
+    """The readout vectors of frequent output words that live in the space of the encoder's χ."""
+    part = "context" if "context" in recording.metadata.readout else "state"
+    if "readout" not in recording or part not in recording.metadata.readout:
+        return {}
+    if part == "context" and reads_projected_values(recording):
+        return {}
+    vectors = recording.readout(part)
+    if (
+        vectors.shape[1] != recording.decomposition.encoder.input.shape[1]
+        or "targets" not in recording
+    ):
+        return {}
+    counts = np.zeros(len(vectors))
+    for chunk in recording.chunks(["targets", "decoder.mask"]):
+        counts += np.bincount(chunk["targets"][chunk["decoder.mask"]], minlength=len(counts))
+    order = [int(n) for n in np.argsort(-counts, kind="stable")[:SHOWN] if counts[n]]
+    return {recording.words("decoder")[number]: vectors[number] for number in order}

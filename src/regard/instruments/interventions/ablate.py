@@ -1,0 +1,236 @@
+"""`ablate`: take a component out of the attention and see what the model still gets right.
+
+The causal test of what shares suggest: a term may be large and not matter, or small and decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.display import Bars, Figure, Panel, Rule, Table
+from regard.errors import RegardError, unknown
+from regard.instruments.registry import instrument
+from regard.instruments.result import SHARE, Key, Measured, Result
+from regard.instruments.sources import Runs
+from regard.models.seq2seq import Seq2Seq
+from regard.recordings.adapters.model import record_model
+from regard.recordings.decomposition import Components
+from regard.recordings.record import draw_samples
+from regard.runs import Run
+from regard.tasks.batch import Batch
+from regard.tasks.vocabulary import Vocabulary
+from regard.training.evaluation import evaluating
+
+PARTS = ("temporal", "input", "delta")
+WAYS = ("remove", "swap")
+# Where a component is taken from: the hook points of a site that are changed together.
+WHERE = {
+    "queries": ("queries",),
+    "keys": ("keys",),
+    "alignment": ("queries", "keys"),
+    "context": ("values",),
+}
+
+
+@dataclass(frozen=True)
+class Ablated(Measured):
+    """Forced word accuracy of the model as it is, and under every change."""
+
+    baseline: float
+    accuracy: dict[tuple[str, str, str], float]  # (way, part, where) -> accuracy
+    site: str
+
+    def values(self) -> Mapping[Any, float]:
+        """`baseline`, then by way, part and place."""
+        found: dict[Any, float] = {"baseline": self.baseline, **self.accuracy}
+        return found
+
+
+@dataclass(frozen=True)
+class AblateResult(Result[Ablated]):
+    """Accuracies over seeds."""
+
+    within = SHARE
+
+    def label(self, key: Key) -> str:
+        """`remove temporal from alignment`, `swap temporal in alignment`."""
+        if isinstance(key, str):
+            return key
+        way, part, where = key
+        return f"{way} {part} {'from' if way == 'remove' else 'in'} {where}"
+
+    def table(self) -> Table:
+        """A row per change, with the accuracy and how much was lost."""
+        found = self.estimates()
+        base = found["baseline"].mean
+        rows = tuple((name, value, base - value.mean) for name, value in found.items())
+        title = f"Word accuracy after a change of the attention, {self.over_seeds}"
+        return Table(title, ("change", "accuracy", "lost"), rows)
+
+    def figure(self) -> Figure:
+        """One panel per way, bars by where, a colour per part."""
+        found = self.by_key()
+        rule = Rule("as it is", y=found["baseline"].mean)
+        panels = []
+        for way in WAYS:
+            bars = [
+                Bars.of(part, {where: found[way, part, where] for where in WHERE}, colour)
+                for colour, part in enumerate(PARTS)
+            ]
+            panels.append(
+                Panel(f"{way} a component", "place", "word accuracy", (*bars, rule), (0, 1.05))
+            )
+        return Figure(
+            "ablate",
+            "Word accuracy (teacher's words fed) with one component removed from, or swapped for a"
+            f" wrong one in, the queries, the keys, both, or the context. {self.over_seeds}.",
+            tuple(panels),
+        )
+
+
+@instrument(AblateResult, Runs())
+def ablate(
+    run: Run,
+    n: int = 1000,
+    site: str | None = None,
+    seed: int = 0,
+    checkpoint: str | int = "reported",
+) -> Ablated:
+    """Accuracy with μ, χ or Δ removed from, or swapped within, queries, keys or context.
+
+    `remove` subtracts the component. `swap` puts a wrong one in its place: μ of another step of
+    the sample, χ of another word, Δ of another sample at the same step (none where that sample is
+    shorter). The words fed are the teacher's, so that one error does not cause the next. Takes
+    runs, because the model runs anew.
+    """
+    task, model = run.task(), run.model(checkpoint)
+    vocabularies = task.source_vocabulary, task.target_vocabulary
+    return ablate_model(model, list(draw_samples(task, n, seed)), vocabularies, site, seed)
+
+
+def ablate_model(
+    model: Seq2Seq,
+    batches: Sequence[Batch],
+    vocabularies: tuple[Vocabulary, Vocabulary],
+    site: str | None = None,
+    seed: int = 0,
+) -> Ablated:
+    """The same for a model with hook points and some batches."""
+    points, crossing = model.hook_points(), model.crossing_sites()
+    if not crossing:
+        raise RegardError("This model has no attention to change. Take one with attention.")
+    if site is not None and site not in crossing:
+        raise RegardError(unknown("attention site", site, crossing))
+    site = site or crossing[-1]
+    components = _decompose(model, batches, vocabularies, site)
+    accuracy = {}
+    with evaluating(model) as device:
+        batches = [batch.to(device) for batch in batches]
+        baseline = _measure_accuracy(model, batches, {})
+        for way in WAYS:
+            for part in PARTS:
+                for where, names in WHERE.items():
+                    edits: dict[nn.Module, Edit] = {
+                        points[f"{site}.{name}"]: Edit(way, part, name, components[name], seed)
+                        for name in names
+                    }
+                    accuracy[way, part, where] = _measure_accuracy(model, batches, edits)
+    return Ablated(baseline, accuracy, site)
+
+
+def _decompose(
+    model: Seq2Seq, batches: Sequence[Batch], vocabularies: tuple[Vocabulary, Vocabulary], site: str
+) -> dict[str, Sequence[Components]]:
+    """The components of what passes each hook point of a site, head by head, over all batches."""
+    names = ["encoder.states", "decoder.states", "queries", "keys", "values"]
+    recording = record_model(model, batches, vocabularies, {}, "teacher", {"values": {}}, names)
+    if recording.metadata.sites[site].lag:
+        raise RegardError(
+            "This model attends before each step, so that a change at one step is in all"
+            " later queries and is no test of one component. `breakdown` takes its scores"
+            " apart by substitution."
+        )
+    parts = recording.decomposition.site(site)
+    values = recording.decomposition.heads(f"{site}.values", "encoder")
+    return {"queries": parts.queries, "keys": parts.keys, "values": values}
+
+
+class Edit:
+    """What is done to the numbers at one place; told of each batch before it runs."""
+
+    def __init__(self, way: str, part: str, what: str, heads: Sequence[Components], seed: int):
+        self.way, self.part, self.what, self.heads = way, part, what, heads
+        # Each place draws for itself: queries and keys that go wrong alike still find each other.
+        places = ("queries", "keys", "values")
+        self.generator = torch.Generator().manual_seed(3 * seed + places.index(what))
+        self.words = self.mask = torch.empty(0)
+
+    def prepare(self, batch: Batch) -> None:
+        """Take note of the words and the mask of the side that this place is on."""
+        ours = self.what == "queries"
+        self.words = batch.inputs if ours else batch.source
+        self.mask = batch.target_mask if ours else batch.source_mask
+
+    def __call__(self, _module: nn.Module, _inputs: object, values: Tensor) -> Tensor:
+        """values (batch, head, time, features), changed head by head."""
+        heads = zip(values.unbind(1), self.heads, strict=False)  # one head may serve for all
+        return torch.stack([self._change(x, components) for x, components in heads], dim=1)
+
+    def _change(self, x: Tensor, components: Components) -> Tensor:
+        mu, chi = (average.to(x.device) for average in components.tensors)
+        temporal, inputs = mu[: x.shape[1]].expand_as(x), chi[self.words]
+        parts = {"temporal": temporal, "input": inputs, "delta": x - temporal - inputs}
+        own = parts[self.part]
+        if self.way == "remove":
+            return x - own
+        return x - own + self._draw_wrong(own, mu, chi, torch.from_numpy(components.seen))
+
+    def _draw_wrong(self, own: Tensor, mu: Tensor, chi: Tensor, seen: Tensor) -> Tensor:
+        """A wrong part; what is drawn is drawn on the CPU, the same for every device."""
+        batch, time, _ = own.shape
+        if self.part == "temporal":  # another step of the same sample
+            lengths = self.mask.sum(dim=1).clamp(min=1)
+            drawn = torch.rand(batch, generator=self.generator).to(own.device)
+            shift = (drawn * (lengths - 1).clamp(min=1)).long()
+            steps = torch.arange(time, device=own.device)[None] + shift[:, None] + 1
+            return mu[steps % lengths[:, None]]
+        if self.part == "input":  # another word, any of those seen
+            place = torch.zeros(len(chi), dtype=torch.long)
+            place[seen] = torch.arange(len(seen))
+            shift = torch.randint(1, max(2, len(seen)), self.words.shape, generator=self.generator)
+            place, seen, shift = (x.to(own.device) for x in (place, seen, shift))
+            return chi[seen[(place[self.words] + shift) % len(seen)]]
+        if batch == 1:
+            return torch.zeros_like(own)  # there is no other sample
+        return (own * self.mask[:, :, None]).roll(1, dims=0)  # another sample, the same step
+
+
+@contextmanager
+def _apply(edits: Mapping[nn.Module, Edit]) -> Iterator[None]:
+    handles = [point.register_forward_hook(edit) for point, edit in edits.items()]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _measure_accuracy(
+    model: Seq2Seq, batches: Sequence[Batch], edits: Mapping[nn.Module, Edit]
+) -> float:
+    right = words = 0
+    with _apply(edits):
+        for batch in batches:
+            for edit in edits.values():
+                edit.prepare(batch)
+            output = model(batch.source, batch.source_lengths, batch.inputs)
+            same = (output.logits.argmax(dim=2) == batch.target) & batch.target_mask
+            right += int(same.sum())
+            words += int(batch.target_mask.sum())
+    return right / max(words, 1)

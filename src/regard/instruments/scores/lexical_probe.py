@@ -1,0 +1,53 @@
+"""`lexical_probe`: what a model knows of translating single words (snell2021, section 2.2).
+
+The probe β is the probability of the right word if attention were all at one source position.
+Before attention is learned, it is learned already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.errors import RegardError
+from regard.instruments.registry import instrument
+from regard.instruments.scores._lexical import Probed, ProbeOfWords, describe_beta
+from regard.instruments.scores._reading import (
+    compare_scores,
+    is_uniform,
+    read_attention,
+    read_words,
+)
+from regard.instruments.scores._scores import Scores
+from regard.instruments.sources import Recordings
+from regard.recordings.recording import Recording
+
+
+@dataclass(frozen=True)
+class LexicalResult(ProbeOfWords):
+    """The lexical probe over seeds."""
+
+    shown = "β, the lexical probe"
+    compared = "attention α"
+
+
+@instrument(LexicalResult, Recordings(also={"lexical": {}}, inputs="teacher", n=200))
+def lexical_probe(recording: Recording, top: float = 0.05) -> Probed:
+    """How likely each target word is, were all attention at one source word (β), against α.
+
+    Reads `lexical`, which models can record whose output reads a context: recurrent
+    encoder-decoders and classifiers. The cost is one pass of the output network over all pairs
+    of source and target words.
+    """
+    scores, weights = Scores.of_array(recording, "lexical"), read_attention(recording)
+    if weights is None:
+        raise RegardError("This recording has no attention to compare with. Set model.attention.")
+    found = describe_beta(scores)
+    if not is_uniform(weights):  # uniform attention has no favourite to agree with
+        rows, mask = scores.rows()
+        best = np.where(mask, weights.rows()[0], -1).argmax(axis=1)
+        chosen = rows[np.arange(len(rows)), best]
+        found["mean β where α is highest"] = float(np.exp(chosen).mean())
+        found |= compare_scores(weights, scores, "A(α, β)", "Kendall τ of α and β", top)
+    return Probed(scores, weights, read_words(recording), found)

@@ -1,0 +1,221 @@
+"""What an instrument is put on, and how that is got from whatever a user gives.
+
+A recording is got from a run by recording it, from a path by opening it; a run from its folder.
+What cannot be got is refused with one sentence. Several sources count as seeds of one
+configuration, so they have to be that.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from regard.errors import RegardError, together
+from regard.recordings import Recording, load_recording, record
+from regard.recordings.adapters.model import Inputs
+from regard.recordings.decomposition import Decomposition
+from regard.recordings.storage import File
+from regard.runs import Run
+
+Settings = Mapping[str, Any]
+Also = Mapping[str, Mapping[str, Any]]
+NOT_SEEDS = (
+    "Several sources count as seeds of one configuration. Inspect them one by one, or give"
+    " pool=True if they are to be pooled all the same."
+)
+
+
+class Takes(ABC):
+    """One kind of source."""
+
+    options: ClassVar[Mapping[str, Any]] = {}  # what can be said of how a source is got: types
+    noun: ClassVar[str]
+
+    @abstractmethod
+    def open(self, thing: Any, settings: Settings, options: Settings) -> Any:
+        """A source from what was given."""
+
+    def gather(self, things: Any) -> list[Any]:
+        """What was given, one thing or many, as a list."""
+        many = [things] if self.is_single(things) else list(things)
+        if not many:
+            raise RegardError("There is nothing to inspect: nothing was given.")
+        return together(partial(self.find, thing) for thing in many)
+
+    def find(self, thing: Any) -> Any:
+        """What a path leads to, before anything runs; all else as it is."""
+        return thing
+
+    def is_single(self, things: Any) -> bool:
+        """Whether this is one source, not several."""
+        return not isinstance(things, Iterable) or isinstance(things, (str, Path, Mapping))
+
+    def identify(self, source: Any) -> tuple[Any, Any]:
+        """The configuration of a source (None: unknown), and what tells it from other seeds."""
+        return None, id(source)
+
+    def check_seeds(self, sources: Sequence[Any]) -> None:
+        """Refuse what are not seeds of one configuration."""
+        known = [self.identify(source) for source in sources]
+        kinds = [kind for kind, _ in known if kind is not None]
+        if any(kind != kinds[0] for kind in kinds):
+            differing = _differences(kinds)
+            raise RegardError(f"These {self.noun} differ in {differing}. {NOT_SEEDS}")
+        if len({member for _, member in known}) < len(known):
+            raise RegardError(f"One of these {self.noun} is given twice. {NOT_SEEDS}")
+
+    def refuse(self, thing: Any) -> RegardError:
+        """The sentence for something that is no source at all."""
+        shown = repr(thing) if thing is None or isinstance(thing, (int, float)) else (
+            f"a {type(thing).__name__}"
+        )  # fmt: skip
+        return RegardError(f"{shown} cannot be inspected. {self.wants}")
+
+    wants: ClassVar[str]
+
+
+@dataclass(frozen=True)
+class Recordings(Takes):
+    """Recordings; a run is recorded for the occasion, a file is opened.
+
+    `also` says what has to be in the recording besides (see `record`), fixed or as it follows from
+    the settings; `n` how many samples of a run are recorded by default.
+    """
+
+    also: Also | Callable[[Settings], Also] | None = None
+    inputs: str = "own"
+    n: int = 1000
+    compares: bool = False  # sources are held against each other, so they need not be seeds
+    options = {
+        "n": int, "checkpoint": int | str, "split": str, "inputs": Inputs, "samples": int,
+        "watch": Any,
+    }  # fmt: skip
+    noun = "recordings"
+    wants = "Give a recording, a run, or the path of one; several as a list."
+
+    def find(self, thing: Any) -> Any:
+        """A run or a recording by its path."""
+        return open_path(thing) if isinstance(thing, (str, Path)) else thing
+
+    def open(self, thing: Any, settings: Settings, options: Settings) -> Recording:
+        """The recording that was given, in a file, or made of a run."""
+        also = self.describe(settings)
+        thing = self.find(thing.recording if isinstance(thing, Decomposition) else thing)
+        if isinstance(thing, Run):
+            given = {"n": self.n, "inputs": self.inputs, **options}
+            given["seed"] = given.pop("samples", 0)
+            return record(thing, also=also, **given)
+        if not isinstance(thing, Recording):
+            raise self.refuse(thing)
+        said = [name for name in options if name != "watch"]
+        if said:
+            names = " and ".join(f"{name}=" for name in said)
+            raise RegardError(
+                f"A recording was given, but {names} would say how to record a run. Give the"
+                f" run, or leave out {names}."
+            )
+        _check_also(thing, also)
+        return thing
+
+    def describe(self, settings: Settings) -> Also:
+        """What has to be in the recording besides."""
+        return self.also(settings) if callable(self.also) else self.also or {}
+
+    def identify(self, source: Recording) -> tuple[Any, Any]:
+        """What the recording says of its origin."""
+        origin, storage = source.metadata.origin, source.storage
+        if "weights" not in origin:
+            return None, storage.path if isinstance(storage, File) else id(storage)
+        names = ("configuration", "task", "model", "checkpoint", "inputs")
+        split = origin.get("samples", {}).get("split")
+        known = {name: origin[name] for name in names if name in origin}
+        return {**known, "split": split}, origin["weights"]
+
+    def check_seeds(self, sources: Sequence[Recording]) -> None:
+        """Recordings that are compared need not be seeds."""
+        if not self.compares:
+            super().check_seeds(sources)
+
+
+@dataclass(frozen=True)
+class Runs(Takes):
+    """Runs, whose model is changed or looked at as a whole; a folder is opened."""
+
+    alike: bool = True  # several count as seeds of one configuration
+    noun = "runs"
+    wants = "Give a run, or its folder; several as a list."
+
+    def find(self, thing: Any) -> Any:
+        """A run by its folder."""
+        return open_run(thing) if isinstance(thing, (str, Path)) else thing
+
+    def open(self, thing: Any, settings: Settings, options: Settings) -> Any:
+        """The run that was given, or in a folder."""
+        thing = self.find(thing)
+        if isinstance(thing, (Recording, Decomposition)):
+            raise RegardError(
+                "This instrument needs the model itself, and a recording does not hold it."
+                f" {self.wants}"
+            )
+        if not isinstance(thing, Run):
+            raise self.refuse(thing)
+        return thing
+
+    def identify(self, source: Any) -> tuple[Any, Any]:
+        """The run's configuration without its seed, and its name."""
+        if not isinstance(source, Run):
+            return super().identify(source)
+        return source.config.configuration, source.folder.resolve()
+
+    def check_seeds(self, sources: Sequence[Any]) -> None:
+        """Runs that are paired with others need not be seeds."""
+        if self.alike:
+            super().check_seeds(sources)
+
+
+def open_path(path: str | Path) -> Run | Recording:
+    """The run in a folder, or the recording in a file."""
+    path = Path(path)
+    if path.is_file():
+        return load_recording(path)
+    if not path.exists():
+        raise RegardError(
+            f"There is no run or recording {path}. `regard ls runs` lists the runs there are."
+        )
+    return Run.open(path)
+
+
+def open_run(path: str | Path) -> Run:
+    """The run in a folder; a recording is not enough."""
+    if Path(path).is_file():
+        raise RegardError(
+            f"{path} is a recording, but this instrument needs the model itself. Give the run's"
+            " folder."
+        )
+    return Run.open(path)
+
+
+def _check_also(recording: Recording, also: Also) -> None:
+    """Everything that an instrument reads besides the plain arrays has to have been recorded."""
+    names = recording.names()
+    for what in also:
+        ends = f".{what}" if what == "values" else f"{what}."
+        inside = any(ends in name for name in names) if what in ("values", "gates") else False
+        if not inside and what not in names:
+            raise RegardError(
+                f"This recording has no {what}. Record once more: record(…, also=('{what}',)), or"
+                f" `regard record RUN --also {what}`."
+            )
+
+
+def _differences(kinds: Sequence[Any]) -> str:
+    """Which entries of some descriptions differ, in words."""
+    if not all(isinstance(kind, Mapping) for kind in kinds):
+        return "their configuration"
+    keys = dict.fromkeys(key for kind in kinds for key in kind)
+    differing = [k for k in keys if any(kind.get(k) != kinds[0].get(k) for kind in kinds)]
+    return " and ".join(differing)

@@ -1,0 +1,186 @@
+"""`strength`: are the units of a functional group the strongly connected ones (baan2019, 4.1)?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from regard.display import Bars, Figure, Line, Panel, Points, Span
+from regard.errors import RegardError
+from regard.instruments.registry import instrument
+from regard.instruments.result import SHARE, Key, Measured, Range, Result, to_floats
+from regard.instruments.sources import Runs
+from regard.instruments.units._steps import By, Label, Reading, Splitting, ask_for_gates
+from regard.instruments.units.groups import Group, Grouped, Ranking, find_groups
+from regard.instruments.weights._unit_strengths import Norm, Way, strongest, unit_strengths
+from regard.models.layers.cells import Cell
+from regard.models.seq2seq import Seq2Seq
+from regard.recordings.record import record
+from regard.recordings.storage import Array
+from regard.runs import Run
+
+
+@dataclass(frozen=True)
+class Strength(Measured):
+    """How strong each unit of one model is, and which are in its groups."""
+
+    strengths: Array  # (unit,)
+    top: float
+    found: Grouped
+
+    def about(self) -> dict[str, Any]:
+        """What the groups are of."""
+        return {"quantity": self.found.quantity, "label": self.found.label}
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """One per split."""
+        return next(iter(self.found.groups.values()))
+
+    @property
+    def strong(self) -> frozenset[int]:
+        """The `top` share of the units."""
+        return frozenset(int(unit) for unit in strongest(self.strengths, self.top))
+
+    def values(self) -> dict[str, float]:
+        """Means over splits; of the p-values the median."""
+        hits = [len(self.strong & set(group.units)) for group in self.groups]
+        sizes = [len(group.units) for group in self.groups]
+        every, strong = len(self.strengths), len(self.strong)
+        place = np.argsort(np.argsort(self.strengths)) / max(every - 1, 1)
+        return {
+            "share": float(np.mean([h / s for h, s in zip(hits, sizes, strict=True)])),
+            "chance": strong / every,
+            "p": float(
+                np.median(
+                    [
+                        hypergeometric_tail(h, s, strong, every)
+                        for h, s in zip(hits, sizes, strict=True)
+                    ]
+                )
+            ),
+            "mean rank": float(np.mean([place[list(g.units)].mean() for g in self.groups])),
+            "units": float(np.mean(sizes)),
+        }
+
+
+@dataclass(frozen=True)
+class StrengthResult(Result[Strength]):
+    """Shares over seeds."""
+
+    within = SHARE
+
+    def bounds(self, key: Key) -> Range:
+        """All but the number of units lie between 0 and 1."""
+        return (1.0, float(len(self.first.strengths))) if key == "units" else SHARE
+
+    def figure(self) -> Figure:
+        """All units of the first seed by strength; those in a group stand out."""
+        seed, found = self.first, self.estimates()
+        order = np.argsort(-seed.strengths, kind="stable")
+        sizes, place = seed.strengths[order], np.argsort(order, kind="stable")
+        often: dict[int, int] = {}
+        for group in seed.groups:
+            for unit in group.units:
+                often[unit] = often.get(unit, 0) + 1
+        every, some = (
+            [u for u, n in often.items() if (n == len(seed.groups)) == always]
+            for always in (True, False)
+        )
+        marks: list[Line | Points | Span] = [
+            Line("", to_floats(range(1, len(sizes) + 1)), to_floats(sizes), colour=7)
+        ]
+        for label, units, colour in (
+            ("in the groups of all splits", every, 1),
+            ("in some splits' groups", some, 0),
+        ):
+            if units:
+                at = place[units]
+                marks.append(
+                    Points(label, to_floats(at + 1), to_floats(sizes[at]), colour, size=1.6)
+                )
+        marks.append(Span(f"strongest {seed.top:.0%}", 0.5, len(seed.strong) + 0.5))
+        bars = Bars.of("", {"groups": found["share"], "chance": found["chance"]})
+        amount = "root mean square weight" if self.settings["norm"] == "l2" else "mean |weight|"
+        return Figure(
+            "strength",
+            f"Units of {seed.found.quantity} by the size of their weights, strongest first,"
+            f" and those of the groups for {seed.found.label}. Share of a group among the strongest"
+            f" {seed.top:.0%}: {found['share']}; {self.over_seeds}, the first is shown.",
+            (
+                Panel("Units by strength", "rank of the unit", amount, tuple(marks)),
+                Panel(f"Among the strongest {seed.top:.0%}", "units", "share", (bars,), (0, 1.05)),
+            ),
+        )
+
+
+@instrument(StrengthResult, Runs())
+def strength(
+    run: Run,
+    quantity: str = "encoder.states",
+    label: Label = "word",
+    only: str | None = None,
+    top: float = 0.05,
+    weights: Way = "both",
+    norm: Norm = "mean",
+    ranking: Ranking = "aggregate",
+    share: float = 0.95,
+    C: float = 1.0,
+    splits: int = 5,
+    test_share: float = 0.1,
+    by: By = "sample",
+    n: int = 1000,
+    split: str | None = None,
+    seed: int = 0,
+    checkpoint: str | int = "reported",
+) -> Strength:
+    """The share of a functional group's units among the `top` most strongly connected ones.
+
+    `n` samples (or those of a `split`) are recorded, and `groups` finds the units. A unit's
+    strength is the mean size of its `weights`: incoming (`in`), outgoing (`out`), or the mean of
+    `both`. `chance` is what any units would reach, and `p` how likely as many are by chance
+    (hypergeometric, the median over splits). Takes runs, because recordings hold no weights.
+    """
+    if not 0 < top < 1 or not 0 < share <= 1:
+        raise RegardError("top lies between 0 and 1, and share is above 0 and at most 1.")
+    if ranking == "both":
+        raise RegardError("strength takes one ranking: aggregate or first-class.")
+    reading, how = Reading(quantity, label, only), Splitting(splits, test_share, by, seed)
+    also = ask_for_gates({"quantity": quantity})
+    recording = record(run, n=n, also=also, split=split, checkpoint=checkpoint)
+    found = find_groups(recording, reading, how, C, ranking, share)
+    sizes = [
+        unit_strengths(
+            cell.weight_ih.detach().numpy(), cell.weight_hh.detach().numpy(), weights, norm
+        )
+        for cell in find_cells(run.model(checkpoint), found.quantity)
+    ]
+    if sum(map(len, sizes)) != found.width:
+        raise RegardError(
+            f"'{found.quantity}' has {found.width} units, the cells that make it"
+            f" {sum(map(len, sizes))}: its units are not those of a cell."
+        )
+    return Strength(np.concatenate(sizes), top, found)
+
+
+def find_cells(model: Seq2Seq, quantity: str) -> list[Cell]:
+    """The cells whose units a state or gate has: two where an encoder reads both ways."""
+    found = [one.cell for one in model.cells().values() if quantity in one.recorded]
+    if not found:
+        raise RegardError(
+            f"'{quantity}' is not a state or gate of a recurrent cell, so its units have no"
+            " weights to compare."
+        )
+    return found
+
+
+def hypergeometric_tail(hits: int, drawn: int, strong: int, every: int) -> float:
+    """P(at least `hits` of `drawn` units are among the `strong` of `every` one), by chance."""
+    ways = sum(
+        comb(strong, k) * comb(every - strong, drawn - k)
+        for k in range(hits, min(drawn, strong) + 1)
+    )
+    return ways / comb(every, drawn)

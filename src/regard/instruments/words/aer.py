@@ -1,0 +1,190 @@
+"""`aer`: does a soft alignment link the words that people link (Och and Ney 2003)?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from regard.display import Bars, Figure, Line, Panel, Rule
+from regard.errors import RegardError
+from regard.instruments.registry import instrument
+from regard.instruments.result import SHARE, Result
+from regard.instruments.scores._scores import Scores
+from regard.instruments.sources import Recordings, Settings
+from regard.instruments.words._subwords import Pool, pool_recorded
+from regard.instruments.words.links import Alignment, Match, Scored, read_alignments
+from regard.recordings.recording import Recording
+from regard.recordings.storage import Array
+from regard.statistics import Estimate
+
+LEVELS = tuple(round(0.05 * k, 2) for k in range(1, 20))  # shares of a row, for the figure
+
+
+@dataclass(frozen=True)
+class Aligned(Scored):
+    """What the links of one soft alignment are worth."""
+
+    levels: tuple[float, ...]  # AER with every position above a share of its row, by `LEVELS`
+
+
+@dataclass(frozen=True)
+class AERResult(Result[Aligned]):
+    """Alignment error over seeds."""
+
+    within = SHARE
+    ranges = {"links": None}
+
+    def figure(self) -> Figure:
+        """Error, precision and recall; and the error where several positions may be linked."""
+        found = self.estimates()
+        bars = Bars.of("", {k: v for k, v in found.items() if k != "links"})
+        over = [
+            Estimate.share(seed.levels[k] for seed in self.seeds)
+            for k in range(len(self.first.levels))
+        ]
+        means, low, high = (tuple(getattr(e, n) for e in over) for n in ("mean", "low", "high"))
+        lines: list[Line] = [Line("", LEVELS, means, low, high)] if over else []
+        panels = [Panel("Links", "measure", "share", (bars,), (0, 1.05))]
+        if lines:
+            rule = Rule("as measured", y=found["aer"].mean)
+            axis = "share of its row that links a position"
+            panels.append(Panel("Several links", axis, "AER", (*lines, rule), (0, 1.05)))
+        return Figure(
+            "aer",
+            f"Alignment error rate {found['aer']}: 0 where the links are those of the gold"
+            " standard.",
+            tuple(panels),
+        )
+
+
+class SoftAlignments(Recordings):
+    """Recordings, or scores of words by themselves."""
+
+    wants = "Give a recording, a run, the path of one, or Scores."
+
+    def is_single(self, things: Any) -> bool:
+        """Scores are one source."""
+        return isinstance(things, Scores) or super().is_single(things)
+
+    def open(self, thing: Any, settings: Settings, options: Settings) -> Any:
+        """Scores as they are; all else as a recording."""
+        return thing if isinstance(thing, Scores) else super().open(thing, settings, options)
+
+    def identify(self, source: Any) -> tuple[Any, Any]:
+        """Scores say nothing of where they come from."""
+        return (None, id(source)) if isinstance(source, Scores) else super().identify(source)
+
+
+@instrument(AERResult, SoftAlignments(), renamed={"pool": "pieces"})
+def aer(
+    source: Scores | Recording,
+    gold: Any = None,
+    threshold: float | None = None,
+    site: str | None = None,
+    head: int | None = None,
+    pieces: Pool = "sum",
+    first: Literal[0, 1] | None = None,
+) -> Aligned:
+    """Alignment error rate of attention, or of any `Scores` over words, against given links.
+
+    Each target word is linked to its highest source word; with a `threshold`, to every one that
+    has this share of its row's sum. `gold` is a file (see `read_alignments`, also for `first`) or
+    a list of alignments; of a recording it may be left out where its task says what to attend to.
+    Attention between pieces of words becomes one between words first, by `pieces`.
+    """
+    if threshold is not None and not 0 < threshold <= 1:
+        raise RegardError(f"threshold={threshold:g} does not fit: it is a share of a row, 0 to 1.")
+    known = read_alignments(gold, first) if isinstance(gold, (str, Path)) else gold
+    if isinstance(source, Scores):
+        return _score(source, known, threshold)
+    scores = Scores.of_attention(source, site, head)
+    if known is None:
+        return _score(scores, _read_targets(source), threshold)
+    return _score(pool_recorded(source, scores, pieces), known, threshold)
+
+
+def link_best(scores: Scores, threshold: float | None = None) -> list[Alignment]:
+    """Hard links of a soft alignment, from 0: the highest of each row, or all above a share."""
+    where = _choose_links(scores, threshold)
+    return [Alignment.of((int(s), int(t)) for t, s in np.argwhere(one)) for one in where]
+
+
+def _choose_links(scores: Scores, threshold: float | None) -> Array:
+    """(sample, target, source) bool"""
+    if threshold is None:
+        values = np.where(scores.mask, scores.values, -np.inf)
+        best = np.zeros(values.shape, np.bool_)
+        if values.size:
+            np.put_along_axis(best, values.argmax(axis=2)[:, :, None], True, axis=2)
+        return best & scores.mask
+    values = np.where(scores.mask, scores.values, 0.0)
+    if (values < 0).any():
+        raise RegardError(
+            "A threshold is a share of a row, and some scores are negative. Leave it out, or give"
+            " probabilities instead of their logarithms."
+        )
+    sums = values.sum(axis=2, keepdims=True)
+    above: Array = (values >= threshold * sums) & scores.mask & (sums > 0)
+    return above
+
+
+def _score(scores: Scores, gold: Sequence[Alignment] | None, threshold: float | None) -> Aligned:
+    if gold is None:
+        raise RegardError(
+            "There are no links to compare with: give gold, a file of alignments or a list of them."
+        )
+    sure, possible = _dense(gold, scores)
+    negative = bool((scores.values[scores.mask] < 0).any())
+    levels = [] if negative else [_choose_links(scores, level) for level in LEVELS]
+    errors = tuple(_match(links, sure, possible).error for links in levels)
+    return Aligned(_match(_choose_links(scores, threshold), sure, possible), errors)
+
+
+def _match(links: Array, sure: Array, possible: Array) -> Match:
+    counts = (links, sure, links & sure, links & possible)
+    return Match(*(int(part.sum()) for part in counts))
+
+
+def _dense(gold: Sequence[Alignment], scores: Scores) -> tuple[Array, Array]:
+    """Sure and possible links, (sample, target, source) each; what does not fit is refused."""
+    if len(gold) != len(scores):
+        raise RegardError(
+            f"There are {len(scores)} sentence pairs with scores, but {len(gold)} with links."
+            " They must be the same pairs, in the same order."
+        )
+    sure, possible = (np.zeros(scores.values.shape, np.bool_) for _ in range(2))
+    for sample, alignment in enumerate(gold):
+        for links, part in ((alignment.sure, sure), (alignment.possible, possible)):
+            for i, j in links:
+                if not _inside((sample, j, i), scores):
+                    raise RegardError(
+                        f"Sentence pair {sample + 1}: the link {i}-{j} (from 0) is beyond its"
+                        f" {_size(sample, scores)}. Are links and words of the same text, and is"
+                        " the alignment turned the right way?"
+                    )
+                part[sample, j, i] = True
+    return sure, possible
+
+
+def _inside(place: tuple[int, int, int], scores: Scores) -> bool:
+    fits = all(0 <= k < size for k, size in zip(place, scores.mask.shape, strict=True))
+    return fits and bool(scores.mask[place])
+
+
+def _size(sample: int, scores: Scores) -> str:
+    mask = scores.mask[sample]
+    return f"{int(mask.any(axis=0).sum())} source and {int(mask.any(axis=1).sum())} target words"
+
+
+def _read_targets(recording: Recording) -> list[Alignment] | None:
+    """The positions that the task says a model should attend to, as sure links."""
+    if "alignment" not in recording:
+        return None
+    return [
+        Alignment.of((int(i), j) for j, i in enumerate(row) if i >= 0)
+        for row in recording["alignment"]
+    ]

@@ -1,0 +1,1 @@
+"""What models are made of: cells, attention, embeddings, positions, readouts."""

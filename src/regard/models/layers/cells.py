@@ -1,0 +1,416 @@
+"""Recurrent cells: each is a few lines of mathematics and the fastest way to run it.
+
+Every cell has two paths that give the same numbers. `step` is the definition, one time step, and
+shows the gates; `forward` runs a whole sequence on a kernel of `torch.nn` where there is one, and
+on a hand-derived recurrence (see `recurrences.py`) where there is none or, as for the LSTM on a
+CPU, where it is faster.
+
+Axes: x (batch, time, inputs), states (batch, time, hidden). A state is a tuple whose first
+member is h (batch, hidden).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from regard.models.blocks import split_gates
+from regard.models.kernels.by_hand import GRUStep, LSTMStep, Sequence, StepMathematics
+from regard.models.kernels.packed import (
+    GatedMathematics,
+    Layout,
+    LSTMMathematics,
+    Mathematics,
+    Recurrence,
+    UpdateMathematics,
+)
+from regard.registry import Registry
+from regard.tasks.batch import mask
+
+State = tuple[Tensor, ...]
+Gates = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Words:
+    """Input as word numbers and a table of their vectors.
+
+    Where there are fewer words in the table than in the batch, a cell projects the table once
+    and looks the results up, which is cheaper than projecting every word of the batch.
+    """
+
+    numbers: Tensor  # (batch, time)
+    table: Tensor  # (vocab, inputs)
+
+    @property
+    def shape(self) -> torch.Size:
+        """(batch, time)"""
+        return self.numbers.shape
+
+    @property
+    def vectors(self) -> Tensor:
+        """(batch, time, inputs)"""
+        return nn.functional.embedding(self.numbers, self.table)
+
+
+Inputs = Words | Tensor  # numbers and their vectors, or vectors (batch, time, inputs)
+
+
+def vectors(x: Inputs) -> Tensor:
+    """The input as vectors. (batch, time, inputs)"""
+    return x.vectors if isinstance(x, Words) else x
+
+
+CELLS: Registry[type[Cell]] = Registry("cell")
+
+
+class Cell(nn.Module, ABC):
+    """One layer in one direction.
+
+    Weights are stacked block by block as in `torch.nn`: weight_ih (blocks·hidden, inputs),
+    weight_hh (blocks·hidden, hidden).
+    """
+
+    blocks: ClassVar[int]
+    block_names: ClassVar[tuple[str, ...]]  # in their order; one block alone has no name
+    biases: ClassVar[tuple[str, ...]] = ("bias_ih",)
+    gate_effects: ClassVar[dict[str, str]] = {}  # what each gate does to the unit when it is open
+    state_names: ClassVar[tuple[str, ...]] = ("h",)
+    by_hand: ClassVar[StepMathematics | None] = None  # one step with its gradient, see by_hand.py
+    bias_ih: nn.Parameter
+
+    def __init__(self, inputs: int, hidden: int):
+        super().__init__()
+        self.hidden = hidden
+        self.weight_ih = nn.Parameter(torch.empty(self.blocks * hidden, inputs))
+        self.weight_hh = nn.Parameter(torch.empty(self.blocks * hidden, hidden))
+        for name in self.biases:
+            self.register_parameter(name, nn.Parameter(torch.empty(self.blocks * hidden)))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """N(0, 1/fan_in) weights and zero biases, as in aitken2021's program."""
+        for name, parameter in self.named_parameters():
+            if name.startswith("bias"):
+                nn.init.zeros_(parameter)
+            else:
+                nn.init.normal_(parameter, std=parameter.shape[1] ** -0.5)
+
+    def outweighs(self, batch: int) -> bool:
+        """Whether a batch is so small against the weights that passes by hand are faster."""
+        on = torch.is_grad_enabled() and self.weight_hh.device.type == "cpu"
+        return on and self.hidden > OUTWEIGHS * batch
+
+    def initial(self, batch: int) -> State:
+        """The state before the first step: zeros."""
+        zeros = self.weight_hh.new_zeros(batch, self.hidden)
+        return tuple(zeros for _ in self.state_names)
+
+    def start(self, x: Inputs, state: State | None) -> State:
+        """The given state, or the initial one."""
+        return self.initial(x.shape[0]) if state is None else state
+
+    def project(self, x: Tensor) -> Tensor:
+        """What the input adds to each block, biases included. (…, inputs) -> (…, blocks·hidden)"""
+        return nn.functional.linear(x, self.weight_ih, self.bias_ih)
+
+    def named_blocks(self) -> Iterator[tuple[str, Tensor]]:
+        """W_ih and W_hh, gate by gate: `W_ih.update`."""
+        for name, matrix in (("W_ih", self.weight_ih), ("W_hh", self.weight_hh)):
+            yield from split_gates(name, matrix, self.block_names)
+
+    @abstractmethod
+    def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
+        """One time step from a projected input (batch, blocks·hidden)."""
+
+    @abstractmethod
+    def forward(
+        self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
+    ) -> tuple[Tensor, State]:
+        """The states of a whole sequence, zero past each row's length, and the last true state.
+
+        All steps at once, on the fastest way there is. Without a state it starts from `initial`.
+        """
+
+    def unroll(
+        self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
+    ) -> tuple[Tensor, State, Gates]:
+        """The same as `forward`, step by step, with the gates (batch, time, hidden)."""
+        state = self.start(x, state)
+        alive = None if lengths is None else mask(lengths, x.shape[1])[:, :, None]
+        states, gates = [], []
+        for t, projected in enumerate(self.project(vectors(x)).unbind(1)):
+            new, gate = self.step(projected, state)
+            if alive is not None:
+                new = tuple(torch.where(alive[:, t], n, s) for n, s in zip(new, state, strict=True))
+            states.append(new[0] if alive is None else new[0] * alive[:, t])
+            gates.append(gate)
+            state = new
+        names = gates[0] if gates else ()
+        return (
+            torch.stack(states, dim=1),
+            state,
+            {name: torch.stack([gate[name] for gate in gates], dim=1) for name in names},
+        )
+
+
+@dataclass(frozen=True)
+class RecurrentCell:
+    """A cell in a model, and what its units are to the rest of it.
+
+    To silence a unit, what leads into it becomes zero (its rows in the cell's parameters), and so
+    does its column in each of `columns`: where an encoder's unit starts, if that is learned; where
+    a decoder's unit, which starts from the encoder's last state, is read. Where attention
+    multiplies units of two cells, those of one number can only be silenced together: `shares`
+    names these cells, this one among them.
+    """
+
+    cell: Cell
+    columns: tuple[Tensor, ...] = ()  # (any, hidden) each, parts of parameters
+    shares: tuple[str, ...] = ()
+    recorded: tuple[str, ...] = ()  # the recorded states and gates that have its units
+
+
+class TorchCell(Cell):
+    """A cell with a kernel in `torch.nn`: its two biases, its initialisation U(±1/√hidden)."""
+
+    biases = ("bias_ih", "bias_hh")
+    bias_hh: nn.Parameter
+
+    def reset_parameters(self) -> None:
+        """As in `torch.nn`."""
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -(self.hidden**-0.5), self.hidden**-0.5)
+
+    @property
+    def weights(self) -> list[Tensor]:
+        """The parameters in the order of the kernels of `torch.nn`."""
+        return [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh]
+
+
+def cut_padding(states: Tensor, lengths: Tensor | None) -> Tensor:
+    """The states with zeros past each row's length. (batch, time, hidden)"""
+    return states if lengths is None else states * mask(lengths, states.shape[1])[:, :, None]
+
+
+def take_last(states: Tensor, lengths: Tensor | None) -> Tensor:
+    """The state at the end of each row. (batch, time, hidden) -> (batch, hidden)"""
+    if lengths is None:
+        return states[:, -1]
+    return states[torch.arange(len(lengths), device=states.device), lengths - 1]
+
+
+def recur(
+    cell: Cell,
+    mathematics: Mathematics,
+    x: Inputs,
+    lengths: Tensor | None,
+    state: State | None,
+) -> tuple[Tensor, State]:
+    """A whole sequence on a packed recurrence (see `recurrences.py`)."""
+    layout = Layout.of(x.shape[0], x.shape[1], lengths, cell.weight_hh.device, fresh=state is None)
+    first = cell.start(x, state)
+    if isinstance(x, Words) and len(x.table) <= x.numbers.numel():
+        numbers = layout.pack(x.numbers[:, :, None])[:, 0]
+        rows = cell.project(x.table)
+    else:
+        numbers, rows = None, cell.project(layout.pack(vectors(x)))
+    states, *final = Recurrence.apply(mathematics, layout, rows, numbers, cell.weight_hh, *first)  # type: ignore[no-untyped-call]
+    return states, tuple(final)
+
+
+# Hidden units per row of a batch from which on passes by hand are faster.
+OUTWEIGHS = 16
+
+# How the kernels of torch take a layer: biases, one layer, no dropout, training, one direction,
+# batch first.
+KERNEL = (True, 1, 0.0, True, False, True)
+
+
+@CELLS.register("tanh")
+class Tanh(TorchCell):
+    """h' = tanh(W_i x + b_i + W_h h + b_h), Elman's network."""
+
+    blocks = 1
+    block_names = ("",)
+
+    def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
+        """One step of the equation above."""
+        recurrent = nn.functional.linear(state[0], self.weight_hh, self.bias_hh)
+        return (torch.tanh(projected + recurrent),), {}
+
+    def forward(
+        self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
+    ) -> tuple[Tensor, State]:
+        """On `torch.nn.RNN`'s kernel."""
+        states, _ = torch.rnn_tanh(vectors(x), self.start(x, state)[0][None], self.weights, *KERNEL)
+        return cut_padding(states, lengths), (take_last(states, lengths),)
+
+
+@CELLS.register("lstm")
+class LSTM(TorchCell):
+    """i, f, o = σ(W x + U h + b), g = tanh(…); c' = f∘c + i∘g; h' = o∘tanh(c')."""
+
+    blocks = 4
+    by_hand = LSTMStep()
+    block_names = ("input", "forget", "candidate", "output")
+    gate_effects = {"input": "writes", "forget": "keeps", "output": "shows"}
+    state_names = ("h", "c")
+
+    def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
+        """One step of the equations above."""
+        h, c = state
+        blocks = projected + nn.functional.linear(h, self.weight_hh)
+        i, f, g, o = blocks.chunk(4, dim=1)
+        i, f, o = torch.sigmoid(i), torch.sigmoid(f), torch.sigmoid(o)
+        c = f * c + i * torch.tanh(g)
+        return (o * torch.tanh(c), c), {"input": i, "forget": f, "output": o}
+
+    def project(self, x: Tensor) -> Tensor:
+        """Both biases at once: only their sum matters."""
+        return nn.functional.linear(x, self.weight_ih, self.bias_ih + self.bias_hh)
+
+    def forward(
+        self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
+    ) -> tuple[Tensor, State]:
+        """On a CPU on our own recurrence, elsewhere on `torch.nn.LSTM`'s kernel."""
+        if self.weight_hh.device.type == "cpu":
+            return recur(self, LSTMMathematics(), x, lengths, state)
+        return self.kernel(x, lengths, state)
+
+    def kernel(
+        self, x: Inputs, lengths: Tensor | None, state: State | None
+    ) -> tuple[Tensor, State]:
+        """On `torch.nn.LSTM`'s kernel.
+
+        The kernel knows no lengths. So padding gets an input of its own that shuts the input
+        gate and opens the forget gate: c stays what it was to the bit, and the last c is the
+        true one. h is read off where the row ends.
+        """
+        x, weights = vectors(x), self.weights
+        if lengths is not None:
+            padding = ~mask(lengths, x.shape[1])
+            x = torch.cat([x, padding[:, :, None].to(x.dtype)], dim=2)
+            weights = [torch.cat([self.weight_ih, self._freeze()], dim=1), *weights[1:]]
+        h, c = self.start(x, state)
+        states, _, c = torch.lstm(x, (h[None], c[None]), weights, *KERNEL)
+        return cut_padding(states, lengths), (take_last(states, lengths), c[0])
+
+    def _freeze(self) -> Tensor:
+        """A column of input weights that saturates the gates: input shut, forget open."""
+        column = self.weight_ih.new_zeros(4, self.hidden)
+        column[0], column[1] = -100.0, 100.0
+        return column.reshape(-1, 1)
+
+
+@CELLS.register("lstm-renn")
+class RennLSTM(LSTM):
+    """LSTM as aitken2021's program starts it: N(0, 1/fan_in), biases 0, forget bias 1."""
+
+    def reset_parameters(self) -> None:
+        """As above; the forget gate begins open."""
+        Cell.reset_parameters(self)
+        with torch.no_grad():
+            self.bias_ih[self.hidden : 2 * self.hidden] = 1.0
+
+
+@CELLS.register("gru-torch")
+class TorchGRU(TorchCell):
+    """GRU as in `torch.nn`: n = tanh(W x + b + r∘(U h + b')); h' = (1−z)∘n + z∘h: z keeps."""
+
+    blocks = 3
+    by_hand = GRUStep()
+    block_names = ("reset", "update", "candidate")
+    gate_effects = {"reset": "reads the old state", "update": "keeps"}
+
+    def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
+        """One step of the equations above."""
+        h = state[0]
+        recurrent = nn.functional.linear(h, self.weight_hh, self.bias_hh)
+        xr, xz, xn = projected.chunk(3, dim=1)
+        hr, hz, hn = recurrent.chunk(3, dim=1)
+        r, z = torch.sigmoid(xr + hr), torch.sigmoid(xz + hz)
+        n = torch.tanh(xn + r * hn)
+        return ((1 - z) * n + z * h,), {"reset": r, "update": z}
+
+    def forward(
+        self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
+    ) -> tuple[Tensor, State]:
+        """On `torch.nn.GRU`'s kernel, or by hand where the weights outweigh the batch.
+
+        The kernel multiplies the weights' gradient out at every step; see `by_hand.py`.
+        """
+        if lengths is None and self.by_hand is not None and self.outweighs(x.shape[0]):
+            first, rows = self.start(x, state), self.project(vectors(x))
+            found: Any = Sequence.apply(self.by_hand, rows, self.weight_hh, self.bias_hh, *first)  # type: ignore[no-untyped-call]
+            return found[0], tuple(found[1:])
+        states, _ = torch.gru(vectors(x), self.start(x, state)[0][None], self.weights, *KERNEL)
+        return cut_padding(states, lengths), (take_last(states, lengths),)
+
+
+class ResetFirstGRU(Cell):
+    """The two GRUs whose reset gate acts before the matrix: n = tanh(W x + U(r∘h) + b)."""
+
+    blocks = 3
+    block_names = ("reset", "update", "candidate")
+    update_keeps: ClassVar[bool]
+
+    def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
+        """One step: gates, candidate, and the mixture that the update gate decides."""
+        h = state[0]
+        hidden = self.hidden
+        xr, xz, xn = projected.chunk(3, dim=1)
+        hr, hz = nn.functional.linear(h, self.weight_hh[: 2 * hidden]).chunk(2, dim=1)
+        r, z = torch.sigmoid(xr + hr), torch.sigmoid(xz + hz)
+        n = torch.tanh(xn + nn.functional.linear(r * h, self.weight_hh[2 * hidden :]))
+        keep = z if self.update_keeps else 1 - z
+        return (keep * h + (1 - keep) * n,), {"reset": r, "update": z}
+
+    def forward(
+        self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
+    ) -> tuple[Tensor, State]:
+        """On a recurrence with its own gradient."""
+        return recur(self, GatedMathematics(self.update_keeps), x, lengths, state)
+
+
+@CELLS.register("gru-cho")
+class ChoGRU(ResetFirstGRU):
+    """GRU as in Cho et al. 2014 and baan2019's text: h' = (1−z)∘h + z∘n: z writes."""
+
+    update_keeps = False
+    gate_effects = {"reset": "reads the old state", "update": "writes"}
+
+
+@CELLS.register("gru-renn")
+class RennGRU(ResetFirstGRU):
+    """GRU as in aitken2021's program: h' = u∘h + (1−u)∘c: u keeps."""
+
+    update_keeps = True
+    gate_effects = {"reset": "reads the old state", "update": "keeps"}
+
+
+@CELLS.register("ugrnn")
+class UGRNN(Cell):
+    """u = σ(A_u x + W_u h + b_u); c = tanh(A_c x + W_c h + b_c); h' = u∘h + (1−u)∘c."""
+
+    blocks = 2
+    block_names = ("update", "candidate")
+    gate_effects = {"update": "keeps"}
+
+    def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
+        """One step of the equations above."""
+        h = state[0]
+        u, c = (projected + nn.functional.linear(h, self.weight_hh)).chunk(2, dim=1)
+        u, c = torch.sigmoid(u), torch.tanh(c)
+        return (u * h + (1 - u) * c,), {"update": u}
+
+    def forward(
+        self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
+    ) -> tuple[Tensor, State]:
+        """On a recurrence with its own gradient."""
+        return recur(self, UpdateMathematics(), x, lengths, state)

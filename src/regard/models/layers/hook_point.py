@@ -1,0 +1,40 @@
+"""Named places inside a model where its numbers can be looked at or replaced."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from torch import nn
+
+Side = Literal["encoder", "decoder"]
+
+
+class HookPoint(nn.Identity):
+    """A named place in a model; a forward hook sees the numbers there, and may replace them.
+
+    `side` says whose words the numbers belong to, `site` to which attention, if to one.
+    """
+
+    def __init__(self, name: str, side: Side, site: str | None = None):
+        super().__init__()
+        self.name, self.side, self.site = name, side, site
+
+    @property
+    def watched(self) -> bool:
+        """Whether a hook is there."""
+        return bool(self._forward_hooks or self._forward_pre_hooks)
+
+
+class AttentionPoints(nn.Module):
+    """The hook points of one attention: what asks, what answers, and what is mixed."""
+
+    def __init__(self, site: str, query_side: Side, key_side: Side):
+        super().__init__()
+        self.queries = HookPoint(f"{site}.queries", query_side, site)
+        self.keys = HookPoint(f"{site}.keys", key_side, site)
+        self.values = HookPoint(f"{site}.values", key_side, site)
+
+    @property
+    def watched(self) -> bool:
+        """Whether a hook is at any of them."""
+        return self.queries.watched or self.keys.watched or self.values.watched

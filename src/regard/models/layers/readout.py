@@ -1,0 +1,137 @@
+"""From a decoder state and a context to logits: one linear map, or one with a layer before it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, linear
+
+from regard.models.seq2seq import OutputLayer
+
+Activation = Literal["none", "relu", "tanh"]
+ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
+AT_ONCE = 2_000_000  # logits at a time: no more than stay in the processor's cache
+
+
+class Readout(nn.Linear):
+    """logits = W f + b, where the features f are made of the state s and the context c.
+
+    Plainly f = [s; c], or only one of them; with `added`, f = s + c (snell2021, eq. 32). With
+    `context_layer`, c is projected first. With `activation`, a hidden layer comes between:
+    f = activation(V [s; c] + v), snell2021's network N of eq. 2.
+    """
+
+    def __init__(
+        self,
+        state: int,
+        context: int,
+        words: int,
+        hidden: int,
+        bias: bool = True,
+        activation: Activation = "none",
+        context_layer: bool = False,
+        added: bool = False,
+    ):
+        seen = hidden if context_layer and context else context
+        width = hidden if added else state + seen
+        super().__init__(width if activation == "none" else hidden, words, bias=bias)
+        self.sizes, self.activation, self.added = (state, seen), activation, added
+        self.context = nn.Linear(context, hidden) if seen != context or context_layer else None
+        self.hidden = None if activation == "none" else nn.Linear(width, hidden)
+
+    def forward(self, states: Tensor, context: Tensor | None = None) -> Tensor:
+        """(batch, target, hidden), (batch, target, features) -> (batch, target, vocab)"""
+        return linear(self._features(states, context), self.weight, self.bias)
+
+    def _features(self, states: Tensor, context: Tensor | None) -> Tensor:
+        if context is not None and self.context is not None:
+            context = self.context(context)
+        if self.added:
+            assert context is not None
+            features = states + context
+        else:
+            wanted = zip((states, context), self.sizes, strict=True)
+            seen = [x for x, size in wanted if x is not None and size]
+            features = torch.cat(seen, dim=-1) if len(seen) > 1 else seen[0]
+        return (
+            features if self.hidden is None else ACTIVATIONS[self.activation](self.hidden(features))
+        )
+
+    @property
+    def state_columns(self) -> Tensor:
+        """The weights that read the state, a column for each of its units."""
+        first = self.weight if self.hidden is None else self.hidden.weight
+        return first[:, : self.sizes[0]]
+
+    def layer(self) -> OutputLayer | None:
+        """The whole as one linear map of state and context, where it is one."""
+        if self.hidden is not None:
+            return None
+        state, seen = self.sizes
+        if self.added:
+            weights = [self.weight, self.weight]
+        else:
+            weights = [self.weight[:, :state], self.weight[:, state:]]
+        bias: Tensor | None = self.bias
+        if self.context is not None:
+            shift = weights[1] @ self.context.bias
+            bias = shift if bias is None else bias + shift
+            weights[1] = weights[1] @ self.context.weight
+        columns = {"state": (0, state), "context": (state, state + weights[1].shape[1])}
+        sizes = {"state": state, "context": seen}
+        parts = {name: columns[name] for name, size in sizes.items() if size}
+        plain = self.context is None and not self.added
+        return OutputLayer(self.weight if plain else torch.cat(weights, dim=1), bias, parts)
+
+    def lexical(
+        self,
+        states: Tensor,
+        contexts: Tensor,
+        targets: Tensor,
+        mask: Tensor,
+        bias: bool = True,
+    ) -> Tensor:
+        """log β: the log-probability of each target word, were attention all at one position.
+
+        states (batch, target, hidden), contexts (batch, source, features): what the context is
+        when a position has all weight; targets (batch, target); mask (batch, target, source):
+        the pairs that are wanted, all others are 0. snell2021, eq. 4. What the state and the
+        context each add to the hidden layer is found once per position; only the output layer
+        runs over all pairs, and only over those that are wanted. -> (batch, target, source)
+        """
+        found = states.new_zeros(mask.shape)
+        rows, steps, places = mask.nonzero(as_tuple=True)
+        from_states, from_contexts = self._halves(states, contexts)
+        words = targets[rows, steps]
+        piece = max(1, AT_ONCE // len(self.weight))
+        for part in torch.split(torch.arange(len(rows), device=rows.device), piece):
+            features = from_contexts[rows[part], places[part]]
+            if from_states is not None:
+                features = features + from_states[rows[part], steps[part]]
+            if self.hidden is not None:
+                features = ACTIVATIONS[self.activation](features)
+            logits = linear(features, self.weight, self.bias if bias else None)
+            said = cross_entropy(logits, words[part], reduction="none")  # one pass over them
+            found[rows[part], steps[part], places[part]] = -said
+        return found
+
+    def _halves(self, states: Tensor, contexts: Tensor) -> tuple[Tensor | None, Tensor]:
+        """What states and contexts each add to what the output layer, or the hidden layer, sees."""
+        if self.context is not None:
+            contexts = self.context(contexts)
+        if self.added:
+            from_states, from_contexts = states, contexts
+        elif self.hidden is not None:
+            size = self.sizes[0]
+            weight = self.hidden.weight
+            from_contexts = linear(contexts, weight[:, size:], self.hidden.bias)
+            return (linear(states, weight[:, :size]) if size else None), from_contexts
+        else:
+            size = self.sizes[0]
+            from_states = nn.functional.pad(states[..., :size], (0, contexts.shape[-1]))
+            return (from_states if size else None), nn.functional.pad(contexts, (size, 0))
+        if self.hidden is not None:
+            return linear(from_states, self.hidden.weight), self.hidden(from_contexts)
+        return from_states, from_contexts

@@ -1,0 +1,102 @@
+"""How a model names its parts: hook points, blocks of weights, cells, components.
+
+Whatever stands right of the models asks here, and never how a model is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from torch import Tensor, nn
+
+from regard.errors import RegardError, unknown
+from regard.models.blocks import blocks_of
+from regard.models.layers.cells import Cell, RecurrentCell
+from regard.models.layers.hook_point import HookPoint
+
+Parts = Mapping[str, Sequence[nn.Module | Tensor | None]]
+
+
+class NamedParts(nn.Module):
+    """A module that answers for its parts by name."""
+
+    def hook_points(self) -> dict[str, HookPoint]:
+        """Where numbers can be looked at or replaced.
+
+        `encoder.embedding` and `decoder.embedding` (batch, time, size): the words' vectors as they
+        enter, before positions are added. `SITE.queries`, `SITE.keys` and `SITE.values` (batch,
+        head or 1, time, features) of every attention, by the names in `Output.sites`.
+        """
+        return {point.name: point for point in self.modules() if isinstance(point, HookPoint)}
+
+    def crossing_sites(self) -> list[str]:
+        """The names of the attentions that look from the target to the source."""
+        points = self.hook_points()
+        sites = dict.fromkeys(point.site for point in points.values() if point.site is not None)
+        return [
+            site
+            for site in sites
+            if points[f"{site}.queries"].side == "decoder"
+            and points[f"{site}.keys"].side == "encoder"
+        ]
+
+    def blocks(self) -> dict[str, Tensor]:
+        """Every weight matrix by name, gates apart; see `blocks_of`."""
+        return blocks_of(self)
+
+    def cells(self) -> dict[str, RecurrentCell]:
+        """The recurrent cells: `encoder.0`, `encoder.0.back` (it reads backwards), `decoder.0`."""
+        return {}
+
+    def gate_effects(self) -> dict[str, str]:
+        """What each gate of the cells does when it is open: `update` -> `keeps`."""
+        return {
+            gate: effect
+            for one in self.cells().values()
+            for gate, effect in one.cell.gate_effects.items()
+        }
+
+    def parts(self) -> Parts:
+        """The components inside of both sides, as modules and parameters; what is not there: None.
+
+        `encoder` is the encoder's whole side; all the rest of the model is the decoder's.
+        """
+        return {"encoder": [getattr(self, "encoder", None)]}
+
+    def components(self) -> dict[str, list[str]]:
+        """Names for groups of parameters, to freeze or to swap, and the parameters in each.
+
+        `encoder` and `decoder` are whole sides: the decoder has the attention and the output layer.
+        `attention` is the one that looks from the target to the source.
+        """
+        names = {parameter: name for name, parameter in self.named_parameters()}
+        found = {}
+        for component, members in self.parts().items():
+            held = {p for member in members for p in _parameters(member)}
+            found[component] = [name for p, name in names.items() if p in held]
+            if component == "encoder":
+                found["decoder"] = [name for p, name in names.items() if p not in held]
+        return {component: held for component, held in found.items() if held}
+
+    def parameters_of(self, components: Iterable[str]) -> list[str]:
+        """The names of the parameters in some components; all unknown ones in one message."""
+        known, components = self.components(), list(components)
+        faults = [unknown("component", name, known) for name in components if name not in known]
+        if faults:
+            raise RegardError(*faults)
+        return list(dict.fromkeys(name for component in components for name in known[component]))
+
+
+def matrices_of(side: str, module: nn.Module | None) -> dict[str, list[Tensor]]:
+    """The components `SIDE.W_ih` and `SIDE.W_hh`: what all cells of one side read."""
+    cells = [] if module is None else [m for m in module.modules() if isinstance(m, Cell)]
+    return {
+        f"{side}.W_ih": [cell.weight_ih for cell in cells],
+        f"{side}.W_hh": [cell.weight_hh for cell in cells],
+    }
+
+
+def _parameters(member: nn.Module | Tensor | None) -> Iterable[Tensor]:
+    if member is None or isinstance(member, Tensor):
+        return [] if member is None else [member]
+    return member.parameters()

@@ -1,0 +1,166 @@
+"""What every sequence-to-sequence model yields, and the interface that decoding needs of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import RegardError
+from regard.models.layers.attention import Site
+from regard.models.layers.cells import Gates, State
+from regard.models.parts import NamedParts
+
+NO_LEXICAL_PROBE = (
+    "This model has no lexical probe: its output layer must read the context of one attention that"
+    " follows the step. Take a recurrent encoder-decoder with attention."
+)
+
+
+class Memory(NamedTuple):
+    """What the decoder may know of the source."""
+
+    states: Tensor  # (batch, source, features)
+    mask: Tensor  # (batch, source), True where there is a word
+    initial: State  # the decoder's state before its first step, batch first
+    prepared: State = ()  # what attention makes of the states once for all steps, batch first
+    forced_alignment: Tensor | None = None  # (batch, target): where all attention is, -1: free
+    sites: Mapping[str, Site] = {}  # attentions of the encoder
+
+    def select(self, rows: Tensor) -> Memory:
+        """The memory of some rows, in a given order and with repetition (beam search)."""
+        initial, prepared = (tuple(x[rows] for x in part) for part in (self.initial, self.prepared))
+        forced = None if self.forced_alignment is None else self.forced_alignment[rows]
+        return Memory(self.states[rows], self.mask[rows], initial, prepared, forced)
+
+
+@dataclass(frozen=True)
+class Output:
+    """One pass over a batch."""
+
+    logits: Tensor  # (batch, target, vocab)
+    encoder_states: Tensor  # (batch, source, features)
+    decoder_states: Tensor  # (batch, target, hidden)
+    sites: dict[str, Site] = field(default_factory=dict)
+    gates: dict[str, Tensor] = field(default_factory=dict)  # (batch, time, hidden), on request
+
+
+class OutputLayer(NamedTuple):
+    """logits = weight · features + bias, and which of the features are whose."""
+
+    weight: Tensor  # (vocab, features)
+    bias: Tensor | None  # (vocab,)
+    parts: dict[str, tuple[int, int]]  # `state` and `context` -> their columns
+
+
+class Seq2Seq(NamedParts, ABC):
+    """An encoder-decoder: `encode` once, then `forward` all steps at once or `step` one by one.
+
+    It names its parts, too, see `NamedParts`.
+    """
+
+    @abstractmethod
+    def encode(self, source: Tensor, lengths: Tensor, gates: Gates | None = None) -> Memory:
+        """Read the source on the fastest path. (batch, source), (batch,)
+
+        With `gates`, the path goes step by step, and those of every cell are put there.
+        """
+
+    @abstractmethod
+    def decode(
+        self,
+        memory: Memory,
+        inputs: Tensor,
+        lengths: Tensor | None = None,
+        gates: Gates | None = None,
+    ) -> Output:
+        """All decoder steps, given what is fed in at each. inputs (batch, target)
+
+        With `lengths` (batch,), what lies past a row's length need not be computed and means
+        nothing. `gates` as for `encode`; they are in the output.
+        """
+
+    @abstractmethod
+    def step(self, memory: Memory, words: Tensor, state: State) -> tuple[Tensor, State]:
+        """One decoder step. words (batch,) -> logits (batch, vocab), and the next state."""
+
+    def trace(self, source: Tensor, lengths: Tensor, inputs: Tensor) -> Output:
+        """The same as `forward` on the step-by-step path, with the gates where there are any."""
+        gates: Gates = {}
+        return self.decode(self.encode(source, lengths, gates), inputs, gates=gates)
+
+    @torch.no_grad()
+    def feed(self, memory: Memory, inputs: Tensor, forced: Tensor) -> Tensor:
+        """What the decoder is fed when only some steps are forced.
+
+        `forced` (target,) says for each step whether its input is the teacher's or the model's
+        own last choice. No gradient passes an arg-max, so the inputs can be found first, without
+        any record, and the pass that is differentiated takes them as given: the gradient is
+        exactly that of a loop over steps, and the pass runs on the fast path.
+        """
+        fed = inputs.clone()
+        state = memory.initial
+        for t, teacher in enumerate(forced.tolist()[1:], start=1):
+            logits, state = self.step(memory, fed[:, t - 1], state)
+            if not teacher:
+                fed[:, t] = logits.argmax(dim=1)
+        return fed
+
+    def decode_mixed(
+        self, memory: Memory, inputs: Tensor, forced: Tensor, lengths: Tensor | None = None
+    ) -> Output:
+        """All decoder steps, some fed the teacher's word and the others the last one's choice."""
+        if not bool(forced[1:].all()):
+            inputs = self.feed(memory, inputs, forced)
+        return self.decode(memory, inputs, lengths)
+
+    def force_alignment(self, memory: Memory, alignment: Tensor) -> Memory:
+        """The memory with attention forced to an alignment (batch, target), -1 where it is free."""
+        raise RegardError(
+            "This model's attention cannot be forced. Take a recurrent encoder-decoder with"
+            " attention, or guide it by the loss (training.guidance)."
+        )
+
+    def forward(self, source: Tensor, lengths: Tensor, inputs: Tensor) -> Output:
+        """Encode, then all decoder steps on the fastest path."""
+        return self.decode(self.encode(source, lengths), inputs)
+
+    def lexical(
+        self, memory: Memory, states: Tensor, targets: Tensor, mask: Tensor, bias: bool = True
+    ) -> Tensor:
+        """log β: how likely each target word is, were all attention at one source position.
+
+        states (batch, target, hidden) are the decoder's, targets (batch, target); mask
+        (batch, target, source) says which pairs are wanted. snell2021, eq. 4. Without `bias`,
+        that of the output layer is left out. -> (batch, target, source), 0 where not wanted
+        """
+        raise RegardError(NO_LEXICAL_PROBE)
+
+    def output_layer(self) -> OutputLayer | None:
+        """What stands between the features and the logits, where that is one linear map.
+
+        The default: an `nn.Linear` called `readout` that reads the decoder's state.
+        """
+        layer = getattr(self, "readout", None)
+        if not isinstance(layer, nn.Linear):
+            return None
+        return OutputLayer(layer.weight, layer.bias, {"state": (0, layer.in_features)})
+
+    @property
+    def has_lexical_probe(self) -> bool:
+        """Whether `lexical` can be asked."""
+        return False
+
+    @property
+    def is_bag_of_words(self) -> bool:
+        """Whether a state is the vector of its word alone, whatever stands around it."""
+        return False
+
+    @property
+    def parameter_count(self) -> int:
+        """How many numbers are learned."""
+        return sum(p.numel() for p in self.parameters() if p.requires_grad)

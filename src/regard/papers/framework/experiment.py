@@ -1,0 +1,75 @@
+"""Experiments: which runs a claim needs, and what to measure on them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from regard.display import Figure, Table
+from regard.papers import PAPERS
+from regard.papers.framework.claims import Claim, ledger
+from regard.registry import Registry
+from regard.statistics import Estimate
+
+if TYPE_CHECKING:  # who asks for the name of an experiment need not wait for torch
+    from regard.runs.config import RunConfig
+    from regard.runs.run import Run
+
+Scale = Literal["quick", "full"]
+Plan = dict[str, list["RunConfig"]]  # condition -> one configuration per seed
+Runs = Mapping[str, Sequence["Run"]]  # condition -> one run per seed
+Measures = dict[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What an experiment found: numbers for each claim, tables, figures, and it in words."""
+
+    measures: dict[str, Measures] = field(default_factory=dict)  # claim id -> name -> estimate
+    tables: tuple[Table, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    found: tuple[str, ...] = ()
+
+
+class Experiment(ABC):
+    """One experiment of one paper. `plan` says what to train, `measure` looks at the runs."""
+
+    title: ClassVar[str]
+    about: ClassVar[str]
+    claims: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = ()  # data that a user can name with --data NAME=FILE
+
+    def __init__(self, data: Mapping[str, str] | None = None):
+        self.data = {name: file for name, file in (data or {}).items() if name in self.wants}
+
+    def lacks(self, scale: Scale) -> str | None:
+        """What has to be named before the experiment can be run, in words; mostly nothing."""
+        return None
+
+    def reads(self, scale: Scale) -> list[Path]:
+        """Files that are read without a run: other content makes another result."""
+        return []
+
+    @abstractmethod
+    def plan(self, scale: Scale) -> Plan:
+        """The runs that are needed, by condition."""
+
+    def then(self, runs: Runs, scale: Scale) -> Plan:
+        """Further runs that begin with what the first ones learnt, by condition; mostly none."""
+        return {}
+
+    @abstractmethod
+    def measure(self, runs: Runs, scale: Scale) -> Findings:
+        """What the runs show."""
+
+    def rows(self) -> list[Claim]:
+        """The claims that this experiment decides."""
+        return [ledger()[claim] for claim in self.claims]
+
+
+EXPERIMENTS: Registry[type[Experiment]] = Registry(
+    "experiment", modules=tuple(f"regard.papers.{paper}" for paper in (*PAPERS, "demo"))
+)

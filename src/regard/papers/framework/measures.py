@@ -1,0 +1,75 @@
+"""What experiments of several papers plan, measure and draw alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from regard.display import Figure, Panel
+from regard.display.figure import Mark
+from regard.papers.framework.experiment import Scale
+from regard.statistics import Estimate
+
+if TYPE_CHECKING:
+    from regard.runs.config import RunConfig
+    from regard.runs.run import Run
+
+T = TypeVar("T")
+CHANGE = (-1.0, 1.0)  # what the difference of two shares cannot leave
+
+
+def count_seeds(scale: Scale, quick: int = 2, full: int = 5) -> int:
+    """How many seeds a condition has."""
+    return quick if scale == "quick" else full
+
+
+def plan_seeds(count: int, task: str, model: str, **overrides: Any) -> list[RunConfig]:
+    """One configuration per seed. A dot in a key is written as two underscores."""
+    from regard.runs.config import assemble
+
+    values = {key.replace("__", "."): value for key, value in overrides.items()}
+    return [assemble(task, model, seed, values) for seed in range(count)]
+
+
+def read_share(runs: Iterable[Run], metric: str) -> Estimate:
+    """A metric at the end of training that is a share, over seeds."""
+    return Estimate.share(run.metrics[metric] for run in runs)
+
+
+def measure_each(things: Iterable[T], measure: Callable[[T], float]) -> Estimate:
+    """One number of each run, recording or measurement."""
+    return Estimate.of(map(measure, things))
+
+
+def subtract(a: Estimate, b: Estimate, within: tuple[float, float] | None = None) -> Estimate:
+    """a − b, seed by seed."""
+    return Estimate.of((x - y for x, y in zip(a.values, b.values, strict=True)), within)
+
+
+def to_percent(share: Estimate) -> str:
+    """A share for a sentence."""
+    return f"{100 * share.mean:.0f} %"
+
+
+def draw_shares(title: str, x: str, y: str, *marks: Mark, wide: bool = False) -> Panel:
+    """A panel whose vertical axis goes from 0 to 1."""
+    return Panel(title, x, y, marks, (0, 1.05), wide=wide)
+
+
+def join_figures(name: str, caption: str, *figures: Figure, titles: Sequence[str] = ()) -> Figure:
+    """The panels of several figures as one, with a word in front of each figure's titles."""
+    panels = [panel for figure in figures for panel in figure.panels]
+    if titles:
+        fronts = [titles[k] for k, figure in enumerate(figures) for _ in figure.panels]
+        panels = [
+            replace(panel, title=f"{front}: {panel.title[:1].lower()}{panel.title[1:]}")
+            for front, panel in zip(fronts, panels, strict=True)
+        ]
+    return Figure(name, caption, tuple(panels))
+
+
+def join_panels(name: str, caption: str, panels: Mapping[str, Panel]) -> Figure:
+    """Panels of other figures as one figure, under titles of their own."""
+    named = (replace(panel, title=title) for title, panel in panels.items())
+    return Figure(name, caption, tuple(named))

@@ -1,0 +1,181 @@
+"""Reproduce a paper: train what is missing, measure, judge, keep the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from regard.errors import RegardError, unknown
+from regard.papers.framework.experiment import EXPERIMENTS, Experiment, Plan, Scale
+from regard.papers.framework.result import Result, load, result_path, results_folder
+from regard.runs.executor import Monitor, run_all
+from regard.runs.files import content_hash, write_json, write_whole
+from regard.runs.provenance import provenance
+from regard.runs.run import Run, runs_folder
+
+# Raised whenever a change to an experiment changes what it measures on the same runs.
+MEASURING = 1
+
+
+def names_of(target: str) -> list[str]:
+    """The experiments that `paper` or `paper/experiment` stands for."""
+    group = EXPERIMENTS.group(target.split("/")[0])
+    names = [name for name in group if target in (name, name.split("/")[0])]
+    if not names:
+        options = [*papers(), *EXPERIMENTS]
+        raise RegardError(unknown("paper or experiment", target, options))
+    return names
+
+
+def papers() -> list[str]:
+    """The papers that have experiments, in order."""
+    return list(dict.fromkeys(name.split("/")[0] for name in EXPERIMENTS))
+
+
+def reproduce(
+    target: str,
+    scale: Scale = "quick",
+    runs: Path | None = None,
+    results: Path | None = None,
+    jobs: int | None = None,
+    monitor: Monitor | None = None,
+    say: Callable[[str], None] = lambda text: None,
+    data: Mapping[str, str] | None = None,
+) -> list[Result]:
+    """All experiments of a paper, or one. What is on disk already is not done again.
+
+    `data` names files for experiments that want some, such as a corpus: {"english-french": path}.
+
+    All runs are trained first, side by side, so that no core waits; then each experiment is
+    measured and written down.
+    """
+    names = names_of(target)
+    results = results or results_folder()
+    made = _make(names, data or {})
+    names = _select_possible(names, made, scale, say, alone=names == [target])
+    plans = {name: made[name].plan(scale) for name in names}
+    hashes = {name: _hash(made[name], plans[name], scale) for name in names}
+    todo = [name for name in names if _load_valid(results, name, scale, hashes[name]) is None]
+    faults: list[str] = []
+
+    def train(wanted: Iterable[Plan]) -> None:
+        configs = [config for plan in wanted for group in plan.values() for config in group]
+        try:
+            run_all(configs, runs, jobs, monitor)
+        except RegardError as error:  # what can be measured is measured all the same
+            faults.extend(fault for fault in error.faults if fault not in faults)
+
+    train(plans[name] for name in todo)
+    conditions = {name: _runs_of(plans[name], runs) for name in todo}
+    further = {}  # what begins where the first runs ended
+    for name in [name for name in todo if _all_done(conditions[name])]:
+        further[name] = made[name].then(conditions[name], scale)
+        plans[name] = {**plans[name], **further[name]}
+        conditions[name] = _runs_of(plans[name], runs)
+    train(further.values())
+    for name in [name for name in todo if _all_done(conditions[name])]:
+        say(f"measuring {name}")
+        _measure(name, made[name], scale, plans[name], conditions[name], results, hashes[name])
+    if faults:
+        raise RegardError(*faults)
+    return [result for name in names if (result := load(results, name, scale))]
+
+
+def _runs_of(plan: Plan, root: Path | None) -> dict[str, list[Run]]:
+    """The runs of a plan, trained or not, by condition."""
+    return {
+        condition: [Run((root or runs_folder()) / config.name, config) for config in configs]
+        for condition, configs in plan.items()
+    }
+
+
+def _all_done(conditions: Mapping[str, Sequence[Run]]) -> bool:
+    return all(run.done for runs in conditions.values() for run in runs)
+
+
+def _make(names: Sequence[str], data: Mapping[str, str]) -> dict[str, Experiment]:
+    """The experiments, told which data there is.
+
+    A name that none of them wants is a fault, and so is a file that is not there: the runs that
+    read it may come after hours of others.
+    """
+    wanted = sorted({want for name in names for want in EXPERIMENTS[name].wants})
+    faults = [unknown("data", name, wanted) for name in data if name not in wanted]
+    faults += [
+        f"There is no file or folder {file}. Check --data {name}={file}."
+        for name, file in data.items()
+        if name in wanted and not Path(file).exists()
+    ]
+    if faults:
+        raise RegardError(*faults)
+    return {name: EXPERIMENTS[name](data) for name in names}
+
+
+def _select_possible(
+    names: list[str],
+    made: Mapping[str, Experiment],
+    scale: Scale,
+    say: Callable[[str], None],
+    alone: bool,
+) -> list[str]:
+    """The experiments that have what they need; the others are told of, and stay `not run`."""
+    lacking = {name: lack for name in names if (lack := made[name].lacks(scale))}
+    told = [f"{name} needs {lack}" for name, lack in lacking.items()]
+    if lacking and (alone or len(lacking) == len(names)):
+        raise RegardError(*told)
+    for line in told:
+        say(f"not run: {line}")
+    return [name for name in names if name not in lacking]
+
+
+def _measure(
+    name: str,
+    experiment: Experiment,
+    scale: Scale,
+    plan: Plan,
+    conditions: dict[str, list[Run]],
+    results: Path,
+    rests_on: str,
+) -> None:
+    findings = experiment.measure(conditions, scale)
+    rows = [claim.row(scale, findings.measures[claim.id]) for claim in experiment.rows()]
+    result = Result(
+        name,
+        scale,
+        experiment.title,
+        experiment.about,
+        findings.found,
+        findings.tables,
+        findings.figures,
+        tuple(rows),
+        {
+            condition: {"seeds": [c.seed for c in configs], **configs[0].placeless()}
+            for condition, configs in plan.items()
+        },
+        provenance(),
+        rests_on,
+    )
+    folder = results / name.split("/")[0] / scale
+    for figure in findings.figures:
+        write_whole(folder / "figures" / f"{figure.name}.svg", figure.svg().encode())
+    write_json(result_path(results, name, scale), result.to_json())
+
+
+def _hash(experiment: Experiment, plan: Plan, scale: Scale) -> str:
+    """What a result rests on: the rules, the runs, and the files that are read besides."""
+    rules = [str(MEASURING), *(claim.rule for claim in experiment.rows())]
+    runs = [config.name for group in plan.values() for config in group]
+    files = [content_hash(path) for path in experiment.reads(scale)]
+    return sha256("\n".join([*rules, *runs, *files]).encode()).hexdigest()[:12]
+
+
+def _load_valid(results: Path, name: str, scale: Scale, rests_on: str) -> Result | None:
+    try:
+        result = load(results, name, scale)
+    except RegardError:  # damaged or of another version: it is made again
+        return None
+    if result is None or result.plan != rests_on:
+        return None
+    judged = all(row["verdict"] != "not run" for row in result.claims)
+    return result if judged else None  # a measure that a rule needs was not taken: take it

@@ -1,0 +1,125 @@
+"""Results: what an experiment found, as kept on disk, and what it says of the claims."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.display import Figure, Table
+from regard.errors import RegardError, unknown
+from regard.papers.framework.claims import ledger
+from regard.papers.framework.experiment import EXPERIMENTS
+from regard.runs.files import read_json
+from regard.statistics import Estimate
+
+
+def results_folder() -> Path:
+    """Where results go by default: $REGARD_RESULTS, or `results` here."""
+    return Path(os.environ.get("REGARD_RESULTS", "results"))
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one experiment found at one scale, as kept on disk."""
+
+    experiment: str
+    scale: str
+    title: str
+    about: str
+    found: tuple[str, ...]
+    tables: tuple[Table, ...]
+    figures: tuple[Figure, ...]
+    claims: tuple[dict[str, Any], ...]  # rows of the ledger with what was measured
+    settings: dict[str, Any]  # condition -> configuration of its first seed, seeds
+    provenance: dict[str, Any]
+    plan: str  # hash of the runs and rules that this result rests on
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            **self.__dict__,
+            "tables": [table.to_json() for table in self.tables],
+            "figures": [figure.to_json() for figure in self.figures],
+        }
+
+    @classmethod
+    def read(cls, path: Path) -> Result:
+        """From a file that `to_json` went into; verdicts are those of the ledger as it is now."""
+        data = read_json(path)
+        try:
+            return cls(
+                **{
+                    **data,
+                    "found": tuple(data["found"]),
+                    "claims": tuple(_judge(row) for row in data["claims"]),
+                    "tables": tuple(map(Table.from_json, data["tables"])),
+                    "figures": tuple(map(Figure.from_json, data["figures"])),
+                }
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise RegardError(
+                f"{path} is not a result that this version of Regard can read"
+                f" ({type(error).__name__}: {error}). Delete this file and reproduce again."
+            ) from None
+
+
+def _judge(row: dict[str, Any]) -> dict[str, Any]:
+    """A stored row by the rule that is in the ledger now; as it was if the claim is gone."""
+    claim = ledger().get(row["id"])
+    if claim is None:
+        return row
+    measures = {name: Estimate.from_json(value) for name, value in row["measures"].items()}
+    return claim.row(row["scale"], measures)
+
+
+def result_path(results: Path, name: str, scale: str) -> Path:
+    """Where the result of an experiment is kept."""
+    paper, experiment = name.split("/")
+    return results / paper / scale / f"{experiment}.json"
+
+
+def load(results: Path, name: str, scale: str) -> Result | None:
+    """A result from disk, or None if there is none."""
+    path = result_path(results, name, scale)
+    return Result.read(path) if path.is_file() else None
+
+
+def load_folder(folder: Path) -> list[Result]:
+    """All results in a folder and below, in the order of the experiments."""
+    names = {f"{name.split('/')[1]}.json" for name in EXPERIMENTS}
+    results = [Result.read(path) for path in sorted(folder.rglob("*.json")) if path.name in names]
+    if not results:
+        raise RegardError(
+            f"{folder} holds no results. `regard reproduce chapter36 --out {folder}` makes some."
+        )
+    order = {name: index for index, name in enumerate(EXPERIMENTS)}
+    return sorted(results, key=lambda r: (order.get(r.experiment, len(order)), r.scale))
+
+
+def claims(paper: str | None = None, results: Path | None = None) -> Iterator[dict[str, Any]]:
+    """Every row of the ledger with what was measured, at full scale where there is that."""
+    results = results or results_folder()
+    known = list(dict.fromkeys(claim.paper for claim in ledger().values()))
+    if paper is not None and paper not in known:
+        raise RegardError(unknown("paper with claims", paper, known))
+    for claim in ledger().values():
+        if paper in (None, claim.paper):
+            yield _find_row(claim.id, claim.experiment, results) or claim.row(None, None)
+
+
+def _find_row(claim: str, experiment: str, results: Path) -> dict[str, Any] | None:
+    for scale in ("full", "quick"):
+        result = load(results, experiment, scale)
+        row = next((row for row in result.claims if row["id"] == claim), None) if result else None
+        if row:
+            return row
+    return None
+
+
+def estimate(row: dict[str, Any]) -> Estimate | None:
+    """The headline number of a row of `claims`, or None where nothing was measured."""
+    measured = row["measures"].get(row["headline"])
+    return Estimate.from_json(measured) if measured else None

@@ -1,0 +1,84 @@
+"""One row of the tables of snell2021: what the models of one data set have in common."""
+
+from __future__ import annotations
+
+from regard.display import Line
+from regard.papers.snell2021._compared import Compared
+from regard.papers.snell2021._data_sets import COLUMNS, SETS
+from regard.statistics import Estimate
+
+
+class Row:
+    """One row of the tables: every cell, once for each run as run A."""
+
+    def __init__(self, name: str, compared: Compared, held_out: bool = True, best: float = 1.0):
+        """`best` is the highest that a performance can be."""
+        self.name, self.data, turns, self.best = name, SETS[name], compared.turns, best
+        self.cells = compared.cells
+        self.xis = [compared.xi(turn) for turn in turns]
+        self.trends = [compared.trend(turn) for turn in turns]
+        self.ends = [compared.ends(turn) for turn in turns]
+        self.courses = compared.courses
+        self.frozen = compared.compare_frozen() if held_out and compared.models.frozen else []
+
+    def cell(self, column: str) -> Estimate:
+        """One cell of Table 2 over turns; one number where no run has a turn."""
+        return Estimate.share(cell.value for cell in self.cells[column])
+
+    def tau(self, column: str) -> Estimate:
+        """The same as Kendall's τ."""
+        return Estimate.of((cell.tau for cell in self.cells[column]), (-1.0, 1.0))
+
+    @property
+    def shuffled(self) -> Estimate:
+        """Â, by column."""
+        return Estimate.share(
+            sum(cell.shuffled for cell in cells) / len(cells) for cells in self.cells.values()
+        )
+
+    def ratio(self, column: str) -> Estimate:
+        """How often better than chance."""
+        return Estimate.of(cell.value / max(cell.shuffled, 1e-9) for cell in self.cells[column])
+
+    def xi(self, column: str) -> Estimate:
+        """ξ over turns."""
+        return Estimate.of((found[column][0] for found in self.xis), (0.0, self.best))
+
+    def show_xi(self, column: str) -> str:
+        """The same with the paper's star where the agreement was not reached in every turn."""
+        star = "" if all(found[column][1] for found in self.xis) else "*"
+        return f"{self.xi(column)}{star}"
+
+    @property
+    def updates(self) -> list[int]:
+        """The checkpoints of the runs that attend."""
+        return self.courses[0].updates
+
+    def draw_agreement(self) -> Line:
+        """A(α, α̂(τ)) at each checkpoint, over all pairs of different runs."""
+        found = (
+            Estimate.share(
+                value
+                for k, course in enumerate(self.courses)
+                for turn, value in enumerate(course.agreements[at])
+                if turn != k
+            )
+            for at in self.updates
+        )
+        return Line.of("A(α, α̂)", self.updates, found)
+
+    def draw_performance(self, label: str) -> Line:
+        """How good the runs are at each checkpoint."""
+        found = (
+            Estimate.of((c.performances[at] for c in self.courses), (0.0, self.best))
+            for at in self.updates
+        )
+        return Line.of(label, self.updates, found, 1)
+
+    def draw_levels(self) -> tuple[Line, ...]:
+        """The agreements that are to be reached, across the panel."""
+        ends = float(self.updates[0]), float(self.updates[-1])
+        return tuple(
+            Line(column, ends, (self.cell(column).mean,) * 2, colour=colour, dashed=True)
+            for colour, column in ((2, COLUMNS[0]), (3, COLUMNS[3]))
+        )

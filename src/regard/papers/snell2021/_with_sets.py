@@ -1,0 +1,117 @@
+"""The models of every data set of snell2021, and experiments that compare them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+from regard.papers.framework import Experiment, Plan, Runs, Scale
+from regard.papers.framework.measures import plan_seeds
+from regard.papers.snell2021._compared import Compared, Models, draw_sentences
+from regard.papers.snell2021._course import Performance, count_right
+from regard.papers.snell2021._data_sets import SETS, WANTED, DataSet, find_sets
+from regard.runs import RunConfig, assemble
+from regard.tasks import CorpusTask
+
+KINDS = ("attention", "uniform", "proxy", "frozen")
+MOST = 4000  # held-out sentences, as in the paper
+TRAINED = 500  # training sentences
+SLICE = 120  # held-out sentences of a translation at quick scale
+FROZEN = ("encoder", "output")
+PROXY = {"batch": 64, "epochs": 30}
+TRANSLATOR = {"batch": 16, "epochs": 20}
+# A slice for a first look: a smaller model that sees a few thousand sentences.
+QUICK: dict[str, dict[str, Any]] = {
+    "classification": {"updates": 500, "hidden": 64, "embedding": 100},
+    "translation": {"updates": 400, "hidden": 64, "embedding": 64, "pieces": 2000, "longest": 20},
+}
+# Few checkpoints at quick scale: each is looked at by every instrument.
+SPARSE = {"milestones": (0, 10, 50, 100, 200), "evaluate_every": 250, "checkpoint_every": 250}
+
+
+def plan_models(name: str, folder: Path, scale: Scale) -> Plan:
+    """The runs of one data set, by what they are for."""
+    data = SETS[name]
+    quick = scale == "quick"
+    task = {**data.fill_settings(folder), **(SPARSE if quick else {})}
+    own = dict(QUICK[data.kind]) if quick else {}
+    model = "snell-classifier" if data.kind == "classification" else "snell-translation"
+    count = (3 if quick else 6) if data.kind == "classification" else 2
+
+    def plan(number: int, first: int = 0, **more: Any) -> list[RunConfig]:
+        """Runs with seeds from `first` on: a run that is compared shares no first weights."""
+        settings = {**task, **own, **more}
+        return [assemble(data.kind, model, first + k, settings) for k in range(number)]
+
+    plain = {k: v for k, v in own.items() if k in ("pieces", "longest")}
+    updates = {"updates": 500 if quick else count_updates(data, task, PROXY)}
+    epochs: dict[str, Any] = {}
+    if not quick and data.kind == "translation":
+        epochs = {"updates": count_updates(data, task, TRANSLATOR)}
+    attending = {**epochs, **({} if quick else data.attending)}
+    found = {
+        "attention": plan(count, **attending),
+        "uniform": plan(1, first=count, attention="uniform", **epochs),
+        "proxy": plan_seeds(1, data.kind, "snell-proxy", **{**task, **plain, **updates}),
+    }
+    if data.kind == "classification":
+        found["frozen"] = plan(1, first=count + 1, freeze=FROZEN, **attending)
+    return {f"{name} {kind}": configs for kind, configs in found.items()}
+
+
+def count_updates(data: DataSet, task: dict[str, Any], recipe: Mapping[str, int]) -> int:
+    """Updates of so many epochs of a data set."""
+    rows = cast(CorpusTask, assemble(data.kind, "snell-proxy", 0, task).make_task()).rows
+    return max(1, recipe["epochs"] * len(rows["train"]) // recipe["batch"])
+
+
+class WithSets(Experiment):
+    """An experiment on data sets that the user has."""
+
+    wants = WANTED
+    kinds: ClassVar[tuple[str, ...]] = ("classification", "translation")
+    about_set: ClassVar[str | None] = None  # the data set that its claims are about
+
+    def find_sets(self, scale: Scale) -> dict[str, Path]:
+        """The data sets at hand."""
+        found = find_sets(self.data, scale == "quick")
+        return {name: folder for name, folder in found.items() if SETS[name].kind in self.kinds}
+
+    def lacks(self, scale: Scale) -> str | None:
+        """The data set that the claims are about has to be there, or any."""
+        sets = self.find_sets(scale)
+        if self.about_set in sets or (sets and self.about_set is None):
+            return None
+        if self.about_set is not None:
+            title, folder = SETS[self.about_set].title, SETS[self.about_set].folder
+            return f"{title}, which does not come with Regard: --data {folder}=FOLDER"
+        names = dict.fromkeys(data.folder for data in SETS.values() if data.kind in self.kinds)
+        return f"data that do not come with Regard: --data NAME=FOLDER, of {', '.join(names)}"
+
+    def plan(self, scale: Scale) -> Plan:
+        """The models of every data set."""
+        found: Plan = {}
+        for name, folder in self.find_sets(scale).items():
+            found |= plan_models(name, folder, scale)
+        return found
+
+    def compare(
+        self,
+        name: str,
+        runs: Runs,
+        scale: Scale,
+        part: str = "validation",
+        performs: Performance = count_right,
+        whole: bool = True,
+    ) -> Compared:
+        """Every score of one data set's models on some sentences."""
+        mine = {kind: runs.get(f"{name} {kind}") for kind in KINDS}
+        attention, uniform, proxy = mine["attention"], mine["uniform"], mine["proxy"]
+        assert attention and uniform and proxy
+        frozen = mine["frozen"][0] if mine["frozen"] else None
+        task = cast(CorpusTask, attention[0].task())
+        small = SLICE if scale == "quick" else TRAINED
+        most = MOST if part == "validation" and scale == "full" else small
+        models = Models(attention, uniform[0], proxy[0], frozen)
+        return Compared(models, draw_sentences(task, part, most), performs, whole)

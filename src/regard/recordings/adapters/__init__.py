@@ -1,0 +1,1 @@
+"""How a recording is made: of a model, of any PyTorch module, of arrays."""

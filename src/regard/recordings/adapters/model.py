@@ -1,0 +1,175 @@
+"""The adapter for models that speak Regard's own interface, `Seq2Seq`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from regard.errors import RegardError, unknown
+from regard.models.layers.attention import Site as Attended
+from regard.models.seq2seq import Output, Seq2Seq
+from regard.recordings.adapters._also import (
+    Also,
+    Pass,
+    check_also,
+    describe_also,
+    further_arrays,
+)
+from regard.recordings.recording import Chunk, Metadata, Recording, as_array
+from regard.recordings.site import AXIS_OF, Site
+from regard.recordings.writer import Sizes, Watch, write_recording
+from regard.tasks.batch import Batch
+from regard.tasks.vocabulary import Vocabulary
+from regard.training.evaluation import evaluating
+
+Inputs = Literal["own", "teacher"]
+PAIRS_AT_ONCE = 64  # samples in a piece where every pair of words is scored
+
+
+def record_model(
+    model: Seq2Seq,
+    batches: Iterable[Batch],
+    vocabularies: tuple[Vocabulary, Vocabulary],
+    origin: dict[str, Any],
+    inputs: Inputs = "own",
+    also: Also | None = None,
+    only: Sequence[str] | None = None,
+    out: Path | None = None,
+    watch: Watch | None = None,
+) -> Recording:
+    """What a model does with some batches.
+
+    The decoder runs for as many steps as the target has words. With `inputs="own"` it is fed its
+    own choices (as the papers do it), with `"teacher"` the target's words; `decoder.words` says
+    what it was. `also` names further arrays (see `record`), `only` the arrays to keep. The words
+    of all samples are in memory, the arrays of one piece.
+    """
+    also = also or {}
+    check_also(model, also)
+    kept = list(batches)
+    if any(what != "gates" and what != "values" for what in also):
+        kept = [piece for batch in kept for piece in batch.pieces(PAIRS_AT_ONCE)]
+    if not kept:
+        raise RegardError("There is nothing to record: no samples were given.")
+    with evaluating(model) as device:
+        done = run_model(model, kept[0].to(device), inputs, "gates" in also)
+        sites = {name: describe_site(site) for name, site in done.output.sites.items()}
+        fixed, parts = read_output_layer(model)
+        for name, site in done.output.sites.items():
+            if site.vector is not None:
+                fixed[f"{name}.vector"] = as_array(site.vector)
+        first = _select(_piece(done, also), only)
+        del done  # its logits may be large
+        source, target = vocabularies
+        metadata = Metadata(
+            source.words, target.words, sites, parts, {**origin, "inputs": inputs},
+            (source.ends, target.ends), gates=model.gate_effects(),
+            also=describe_also(model, kept[0].to(device), also),
+        )  # fmt: skip
+        others = (
+            _select(_piece(run_model(model, b.to(device), inputs, "gates" in also), also), only)
+            for b in kept[1:]
+        )
+        return write_recording(chain([first], others), fixed, _sizes(kept), metadata, out, watch)
+
+
+def run_model(model: Seq2Seq, batch: Batch, inputs: Inputs, gates: bool) -> Pass:
+    """One pass over a batch, encoded once, the decoder fed the teacher's words or its own."""
+    found: dict[str, Tensor] | None = {} if gates else None
+    memory = model.encode(batch.source, batch.source_lengths, found)
+    fed = batch.inputs
+    if inputs == "own":
+        fed = model.feed(memory, fed, torch.zeros(fed.shape[1], dtype=torch.bool))
+    return Pass(model, batch, memory, fed, model.decode(memory, fed, gates=found))
+
+
+def _sizes(batches: Sequence[Batch]) -> Sizes:
+    return Sizes(
+        sum(map(len, batches)),
+        max(batch.source.shape[1] for batch in batches),
+        max(batch.target.shape[1] for batch in batches),
+    )
+
+
+def _piece(done: Pass, also: Also) -> Chunk:
+    batch, output = done.batch, done.output
+    masks = {"encoder": batch.source_mask, "decoder": batch.target_mask}
+    source, target = masks.values()
+    arrays: dict[str, Tensor] = {
+        "encoder.states": output.encoder_states * source[:, :, None],
+        "encoder.words": batch.source * source,
+        "encoder.mask": source,
+        "decoder.states": output.decoder_states * target[:, :, None],
+        "decoder.words": done.fed * target,
+        "decoder.mask": target,
+        "targets": batch.target * target,
+        "predictions": output.logits.argmax(dim=2) * target,
+    }
+    if batch.alignment is not None:
+        arrays["alignment"] = batch.alignment.masked_fill(~target, -1)
+    for name, site in output.sites.items():
+        arrays |= _site_arrays(name, site, masks, "values" in also)
+    for name, values in output.gates.items():
+        arrays[name] = values * masks[name.split(".")[0]][:, :, None]
+    if "gates" in also and not output.gates:
+        raise RegardError("This model has no gates to record: it has no cells that have any.")
+    arrays |= further_arrays(done, also)
+    return {name: as_array(values) for name, values in arrays.items()}
+
+
+def describe_site(site: Attended) -> Site:
+    """What a recording says of an attention."""
+    return Site(
+        site.query_side, site.key_side, site.layer, site.scores.shape[1],
+        site.score, site.lag, site.plain, site.projected,
+    )  # fmt: skip
+
+
+def _site_arrays(
+    name: str, site: Attended, masks: dict[str, Tensor], values: bool
+) -> dict[str, Tensor]:
+    """Zero wherever there is no word, so that no instrument meets a number that means nothing."""
+    queries = masks[site.query_side][:, None, :, None]
+    keys = masks[site.key_side][:, None, :, None]
+    heads, both = site.scores.shape[1], queries & keys.transpose(-1, -2)
+    arrays = {
+        "queries": site.queries * queries,
+        "keys": site.keys.expand(-1, heads, -1, -1) * keys,
+        "scores": site.scores * both,
+        "weights": site.weights * both,
+    }
+    if values:
+        arrays["values"] = site.values.expand(-1, heads, -1, -1) * keys
+    return {f"{name}.{part}": array for part, array in arrays.items()}
+
+
+def _select(piece: Chunk, only: Sequence[str] | None) -> Chunk:
+    """The arrays that are to be kept, by their names or ends of them; words and masks always."""
+    if only is None:
+        return piece
+    always = [f"{side}.{what}" for side in AXIS_OF for what in ("words", "mask")]
+    found = {end: [n for n in piece if n == end or n.endswith(f".{end}")] for end in only}
+    faults = [unknown("array to keep", end, piece) for end, names in found.items() if not names]
+    if faults:
+        raise RegardError(*faults)
+    kept = {*always, *(name for names in found.values() for name in names)}
+    return {name: array for name, array in piece.items() if name in kept}
+
+
+def read_output_layer(model: Seq2Seq) -> tuple[Chunk, dict[str, tuple[int, int]]]:
+    """The output layer, and which of its columns meet the state and which the context."""
+    layer = model.output_layer()
+    if layer is None:
+        return {}, {}
+    arrays: Chunk = {"readout": as_array(layer.weight)}
+    if layer.bias is not None:
+        arrays["readout.bias"] = as_array(layer.bias)
+    return arrays, layer.parts
+
+
+__all__ = ["Inputs", "Output", "record_model", "run_model"]

@@ -1,0 +1,119 @@
+"""Put a recording together, piece by piece, in memory or in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.errors import RegardError
+from regard.recordings.derived import nothing_of
+from regard.recordings.recording import Chunk, Metadata, Recording, load_recording
+from regard.recordings.storage import Array, FileWriter, InMemory, MemoryWriter, Shape, Writer
+
+# A recording larger than this is not kept in memory: it has to go to a file.
+IN_MEMORY = 4 * 2**30
+
+# Logarithms of probabilities near 1 that single precision could not tell apart.
+EXACT = ("lexical", "proxy", "log_odds")
+
+Watch = Callable[[int, int], None]  # (samples done, samples in all)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The lengths of the axes that all pieces share."""
+
+    sample: int
+    source: int
+    target: int
+
+    def of(self, axes: tuple[str, ...], shape: Shape) -> Shape:
+        """The shape of an array over all samples, from the shape that it has in one piece."""
+        known = {"sample": self.sample, "source": self.source, "target": self.target}
+        return tuple(known.get(axis, size) for axis, size in zip(axes, shape, strict=True))
+
+
+def write_recording(
+    pieces: Iterator[Chunk],
+    fixed: Chunk,
+    sizes: Sizes,
+    metadata: Metadata,
+    out: Path | None = None,
+    watch: Watch | None = None,
+) -> Recording:
+    """A recording from pieces with a sample axis and arrays without one (`fixed`)."""
+    first = next(pieces, None)
+    if first is None:
+        raise RegardError("There is nothing to record: no samples were given.")
+    draft = Recording(InMemory({**first, **fixed}), metadata)
+    kinds = {
+        name: (_choose_dtype(name, array), sizes.of(draft.axes(name), array.shape))
+        for name, array in {**first, **fixed}.items()
+    }
+    axes = {name: draft.axes(name) for name in kinds}
+    if out is None:
+        _check_size(kinds)
+        memory = MemoryWriter(kinds)
+        _fill(memory, first, pieces, fixed, axes, sizes, watch)
+        return Recording(InMemory(memory.arrays), metadata)
+    file = FileWriter(out, kinds, {"regard": metadata.to_json()})
+    try:
+        _fill(file, first, pieces, fixed, axes, sizes, watch)
+        file.finish()
+    except BaseException:
+        file.abandon()
+        raise
+    return load_recording(out)
+
+
+def _fill(
+    writer: Writer,
+    first: Chunk,
+    pieces: Iterator[Chunk],
+    fixed: Chunk,
+    axes: dict[str, tuple[str, ...]],
+    sizes: Sizes,
+    watch: Watch | None,
+) -> None:
+    for name, array in fixed.items():
+        writer.put(name, 0, array)
+    done = 0
+    for piece in chain([first], pieces):
+        for name, array in piece.items():
+            writer.put(name, done, _widen(name, array, axes[name], sizes))
+        done += len(piece["encoder.words"])
+        if watch:
+            watch(done, sizes.sample)
+
+
+def _widen(name: str, array: Array, axes: tuple[str, ...], sizes: Sizes) -> Array:
+    """The array with zeros (of an alignment: -1) up to the common widths of source and target."""
+    wanted = sizes.of(axes, array.shape)
+    missing = [(0, 0), *((0, w - s) for w, s in zip(wanted[1:], array.shape[1:], strict=True))]
+    if not any(after for _, after in missing):
+        return array
+    return np.pad(array, missing, constant_values=nothing_of(name))
+
+
+def _choose_dtype(name: str, array: Array) -> np.dtype[Any]:
+    if array.dtype.kind in "iu":
+        return np.dtype(np.int32)  # word numbers and positions
+    if array.dtype.kind == "f":
+        return array.dtype if name in EXACT else np.dtype(np.float32)
+    return array.dtype
+
+
+def _check_size(kinds: dict[str, tuple[np.dtype[Any], Shape]]) -> None:
+    size = sum(
+        int(np.prod(shape, dtype=np.int64)) * kind.itemsize for kind, shape in kinds.values()
+    )
+    if size > IN_MEMORY:
+        raise RegardError(
+            f"This recording takes {size / 2**30:.1f} GiB, too much for memory."
+            " Give out=FILE (`regard record RUN --out FILE`), and it is written piece by piece."
+        )

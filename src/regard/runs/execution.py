@@ -1,0 +1,144 @@
+"""How a run's folder is filled: trained from the start, or gone on with where it was cut."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.errors import RegardError
+from regard.runs.config import RunConfig, assemble, sizes_of
+from regard.runs.files import locked, read_origin, read_tensors, write_json, write_tensors
+from regard.runs.provenance import provenance
+from regard.runs.run import SIZES, Run, final_metrics, runs_folder
+from regard.runs.weights import require_file
+from regard.training.bleu import Spoken, scorer
+from regard.training.config import missing_device
+from regard.training.loop import Trainer, fit, one_thread, select_prefix
+
+# Called with (updates done, updates in all, loss, validation accuracy or None).
+Watch = Callable[[int, int, float, float | None], None]
+
+
+def train(
+    task: str,
+    model: str = "chapter36",
+    seed: int = 0,
+    out: str | Path | None = None,
+    **settings: Any,
+) -> Run:
+    """Train a model on a task, or take the run from disk if it is there.
+
+    `task` and `model` are names (`regard ls tasks`, `regard ls models`); `settings` are the same
+    keys as on the command line, e.g. `hidden=64`. Runs go to `out`, $REGARD_RUNS or ./runs.
+
+    >>> run = regard.train("addition", model="chapter36", seed=1, updates=500)  # doctest: +SKIP
+    """
+    config = assemble(task, model, seed, settings)
+    return execute(config, None if out is None else Path(out), preset=model)
+
+
+class Folder:
+    """The keeper of one run: metrics are appended, checkpoints replaced, each in whole pieces."""
+
+    def __init__(self, folder: Path, watch: Watch | None):
+        self.folder, self.watch = folder, watch
+        self.metrics = (folder / "metrics.jsonl").open("ab")
+        self.accuracy: float | None = None
+        self.total = 0
+
+    def log(self, row: dict[str, Any]) -> None:
+        """Append a row; a reader sees it at the next checkpoint at the latest."""
+        self.metrics.write((json.dumps(row) + "\n").encode())
+        if "split" in row:
+            self.accuracy = row["accuracy"]
+        elif self.watch:
+            self.watch(row["update"], self.total, row["loss"], self.accuracy)
+
+    def checkpoint(self, trainer: Trainer, keep: bool, best: bool) -> None:
+        """Metrics first, then weights, then the state that says how much of both is valid."""
+        self.metrics.flush()
+        os.fsync(self.metrics.fileno())
+        state = trainer.state()
+        weights = select_prefix(state, "model.")
+        for wanted, name in ((keep, f"{trainer.update:08d}"), (best, "best")):
+            if wanted:
+                write_tensors(self.folder / "checkpoints" / f"{name}.safetensors", weights)
+        state["metrics_size"] = torch.tensor(self.metrics.tell())
+        write_tensors(self.folder / "state.safetensors", state)
+
+    def resume(self, trainer: Trainer) -> None:
+        """Go back to the last state that was written whole, if there is one."""
+        path = self.folder / "state.safetensors"
+        size = 0
+        if path.is_file():
+            state = read_tensors(path)
+            size = int(state.pop("metrics_size"))
+            trainer.load_state(state)
+        self.metrics.truncate(size)
+        self.metrics.seek(size)
+
+    def close(self) -> None:
+        """Let go of the metrics file."""
+        self.metrics.close()
+
+
+def execute(
+    config: RunConfig, root: Path | None = None, watch: Watch | None = None, preset: str = ""
+) -> Run:
+    """The run of a configuration: taken from disk if it is there, gone on with if it was cut."""
+    folder = (root or runs_folder()) / config.name
+    run = Run(folder, config)
+    if run.done:
+        return run
+    if fault := missing_device(config.training.device):
+        raise RegardError(fault)
+    start = config.training.start
+    if start is not None:
+        require_file(Path(start))
+    with locked(folder), one_thread():
+        if run.done:  # somebody finished it while we waited for nothing
+            return run
+        if not (folder / "provenance.json").is_file():
+            about = provenance(preset=preset, data=config.data())
+            if start is not None:
+                about["start"] = read_origin(Path(start))
+            write_json(folder / "provenance.json", about)
+        write_json(folder / "config.json", config.to_json())
+        _train(run, watch)
+    return run
+
+
+def _train(run: Run, watch: Watch | None) -> None:
+    config, started = run.config, time.perf_counter()
+    task = config.make_task()
+    write_json(run.folder / SIZES, dict(zip(("source", "target"), sizes_of(task), strict=True)))
+    if isinstance(task, Spoken):
+        scorer()  # better to miss it now than after the training
+    trainer = Trainer(config.make_model(task), task, config.training, config.seed)
+    keeper = Folder(run.folder, watch)
+    try:
+        keeper.resume(trainer)
+        keeper.total = config.training.updates
+        fit(trainer, keeper)
+    finally:
+        keeper.close()
+    model = run.model() if config.training.updates else trainer.model
+    write_json(
+        run.folder / "DONE",
+        {
+            "metrics": final_metrics(
+                model.to(config.training.device), task, config.training.guidance_by == "force"
+            ),
+            "updates": trainer.update,
+            "parameters": model.parameter_count,
+            "seconds": round(time.perf_counter() - started, 2),
+            "weights": run.weights(),
+        },
+    )
+    (run.folder / "state.safetensors").unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""Lookup tables and their compositions (baan2019)."""

@@ -1,0 +1,1 @@
+"""SCAN and eSCAN: commands and the actions they stand for."""

@@ -1,0 +1,1 @@
+"""Tasks that draw their examples from a seeded generator."""

@@ -1,0 +1,1 @@
+"""Tasks that read text which the user names."""
