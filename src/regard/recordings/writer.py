@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from regard.errors import RegardError
+from regard.recordings.checks import find_no_number
 from regard.recordings.derived import nothing_of
 from regard.recordings.recording import Chunk, Metadata, Recording, load_recording
 from regard.recordings.storage import Array, FileWriter, InMemory, MemoryWriter, Shape, Writer
@@ -81,14 +82,30 @@ def _fill(
     watch: Watch | None,
 ) -> None:
     for name, array in fixed.items():
+        require_numbers(name, array)
         writer.put(name, 0, array)
     done = 0
     for piece in chain([first], pieces):
         for name, array in piece.items():
+            require_numbers(name, array, done)
             writer.put(name, done, _widen(name, array, axes[name], sizes))
         done += len(piece["encoder.words"])
         if watch:
             watch(done, sizes.sample)
+
+
+def require_numbers(name: str, array: Array, done: int | None = None) -> None:
+    """Refuse what would make every result a wrong number: NaN and infinity.
+
+    `done` samples came before these; None where an array has no samples.
+    """
+    fault = find_no_number(name, array) if array.dtype.kind == "f" else None
+    if fault:
+        first = "" if done is None else f", counted from sample {done}"
+        raise RegardError(
+            f"'{name}' holds {fault}{first}, which is not a number. Mend it where it was made, or"
+            " mask the step."
+        )
 
 
 def _widen(name: str, array: Array, axes: tuple[str, ...], sizes: Sizes) -> Array:
