@@ -79,6 +79,11 @@ class Registry(Mapping[str, T], Generic[T]):
 
         return add
 
+    def forget(self, name: str) -> None:
+        """Take a member out, so that its name is free again."""
+        for table in (self._members, self._places, self._modules):
+            table.pop(name, None)
+
     def _owner(self, name: str, module: str) -> str | None:
         """The place that has a name already; Regard's own members come before all others'."""
         if is_outside(module):

@@ -17,7 +17,7 @@ from regard.tasks.task import TASKS
 def members_of(config: RunConfig) -> list[Any]:
     """The classes that make a run: of its task, its model, and the parts that a setting names."""
     parts: dict[str, Registry[Any]] = {"cell": CELLS, "attention": ATTENTIONS}
-    named = ((registry, getattr(config.model, key, None)) for key, registry in parts.items())
+    named = ((registry, getattr(config.model, key, "")) for key, registry in parts.items())
     own = [registry[name] for registry, name in named if name in registry]
     return [TASKS[config.task_name], *MODELS[config.model_kind], *own]
 
