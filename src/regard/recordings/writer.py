@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from math import prod
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any
 
 import numpy as np
 
 from regard.errors import RegardError
+from regard.memory import in_gib
 from regard.recordings.checks import find_no_number
 from regard.recordings.derived import nothing_of
 from regard.recordings.recording import Chunk, Metadata, Recording, load_recording
@@ -62,6 +65,7 @@ def write_recording(
         memory = MemoryWriter(kinds)
         _fill(memory, first, pieces, fixed, axes, sizes, watch)
         return Recording(InMemory(memory.arrays), metadata)
+    _check_disk(kinds, out)
     file = FileWriter(out, kinds, {"regard": metadata.to_json()})
     try:
         _fill(file, first, pieces, fixed, axes, sizes, watch)
@@ -125,12 +129,26 @@ def _choose_dtype(name: str, array: Array) -> np.dtype[Any]:
     return array.dtype
 
 
+def _reckon(kinds: dict[str, tuple[np.dtype[Any], Shape]]) -> int:
+    """The bytes of all arrays."""
+    return sum(prod(shape) * kind.itemsize for kind, shape in kinds.values())
+
+
+def _check_disk(kinds: dict[str, tuple[np.dtype[Any], Shape]], out: Path) -> None:
+    size = _reckon(kinds)
+    folder = next(path for path in out.absolute().parents if path.exists())
+    there = disk_usage(folder).free
+    if size > there:
+        raise RegardError(
+            f"This recording takes {in_gib(size)}, and {in_gib(there)} are free at {folder}."
+            " Record fewer samples (-n), or write elsewhere (out=FILE)."
+        )
+
+
 def _check_size(kinds: dict[str, tuple[np.dtype[Any], Shape]]) -> None:
-    size = sum(
-        int(np.prod(shape, dtype=np.int64)) * kind.itemsize for kind, shape in kinds.values()
-    )
+    size = _reckon(kinds)
     if size > IN_MEMORY:
         raise RegardError(
-            f"This recording takes {size / 2**30:.1f} GiB, too much for memory."
+            f"This recording takes {in_gib(size)}, too much for memory."
             " Give out=FILE (`regard record RUN --out FILE`), and it is written piece by piece."
         )

@@ -16,6 +16,7 @@ from regard.recordings.storage import Array
 from regard.recordings.writer import Sizes, require_numbers, write_recording
 
 SITE = "attention"
+MOST_WORDS = 10_000_000  # before names are made for all of them
 NUMBERS = ("encoder.words", "decoder.words", "targets", "predictions")  # they hold word numbers
 
 
@@ -175,10 +176,17 @@ def _number_words(given: Mapping[str, Array], side: str) -> tuple[str, ...]:
 
 
 def _whole(given: Mapping[str, Array]) -> list[str]:
-    return [
+    faults = [
         f"'{name}' holds {given[name].dtype}, but words are numbered by whole numbers from 0."
         for name in NUMBERS
         if name in given and (given[name].dtype.kind not in "iu" or given[name].min(initial=0) < 0)
+    ]
+    if faults:
+        return faults
+    return [
+        f"'{name}' has the number {largest}, and so many words cannot be: {MOST_WORDS} at most."
+        for name in NUMBERS
+        if name in given and (largest := int(given[name].max(initial=0))) >= MOST_WORDS
     ]
 
 
