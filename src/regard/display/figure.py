@@ -36,6 +36,14 @@ class Line:
         """Through the means, with a band over the intervals."""
         return cls(label, tuple(map(float, x)), *_spread(found), colour)
 
+    @classmethod
+    def of_each(cls, groups: Mapping[str, Mapping[Any, Estimate]]) -> tuple[Line, ...]:
+        """A line per group, each in its colour, over the numbers that its estimates have."""
+        return tuple(
+            cls.of(name, found, found.values(), colour)
+            for colour, (name, found) in enumerate(groups.items())
+        )
+
 
 @dataclass(frozen=True)
 class Bars:
@@ -53,6 +61,11 @@ class Bars:
         """One bar per name or number, as high as its mean, whiskers over its interval."""
         places = tuple(x if isinstance(x, str) else float(x) for x in found)
         return cls(label, places, *_spread(found.values()), colour)
+
+    @classmethod
+    def of_each(cls, groups: Mapping[str, Mapping[Any, Estimate]]) -> tuple[Bars, ...]:
+        """Bars per group, each in its colour."""
+        return tuple(cls.of(*group, colour) for colour, group in enumerate(groups.items()))
 
 
 def _spread(
@@ -184,6 +197,11 @@ class Panel:
     y_scale: Literal["linear", "log"] = "linear"
     wide: bool = False  # has a row of the figure to itself
 
+    @classmethod
+    def of(cls, title: str, x: str, y: str, *marks: Mark, **more: Any) -> Panel:
+        """Some marks, one after the other."""
+        return cls(title, x, y, marks, **more)
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -192,6 +210,11 @@ class Figure:
     name: str
     caption: str
     panels: tuple[Panel, ...]
+
+    @classmethod
+    def of(cls, name: str, caption: str, *panels: Panel) -> Figure:
+        """Some panels, one after the other."""
+        return cls(name, caption, panels)
 
     def svg(self) -> str:
         """The figure as vector graphics."""

@@ -24,10 +24,14 @@ def count_seeds(scale: Scale, quick: int = 2, full: int = 5) -> int:
     return quick if scale == "quick" else full
 
 
-def plan_seeds(count: int, task: str, model: str, **overrides: Any) -> list[RunConfig]:
-    """One configuration per seed. A dot in a key is written as two underscores."""
+def plan_seeds(seeds: int | Scale, task: str, model: str, **overrides: Any) -> list[RunConfig]:
+    """One configuration per seed, of so many seeds or of as many as a scale has by default.
+
+    A dot in a key is written as two underscores.
+    """
     from regard.runs.config import assemble
 
+    count = seeds if isinstance(seeds, int) else count_seeds(seeds)
     values = {key.replace("__", "."): value for key, value in overrides.items()}
     return [assemble(task, model, seed, values) for seed in range(count)]
 
