@@ -71,10 +71,13 @@ class Sums(Experiment):
         }
         title, chance = "3+3 digits, never seen in training", Rule("chance", y=0.1)
         said = {size: self.source.get(size) for size in grid}
-        columns = {"source": said, "padding read": grid, "padding masked": masked}
         return Findings.of(
             measures,
-            Table.of_columns("Exact match by size of the operands", "digits", columns),
+            Table.of_columns(
+                "Exact match by size of the operands",
+                "digits",
+                {"source": said, "padding read": grid, "padding masked": masked},
+            ),
             Table.of_columns("3+3 digits, by place", "place", digits),
             Figure.of(
                 "c36-addition",

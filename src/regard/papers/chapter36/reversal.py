@@ -87,11 +87,14 @@ class Length(Experiment):
         said = {n: self.source.get(n, 0.0) for n in lengths}
         source = Bars("source", tuple(map(float, said)), tuple(said.values()), colour=7)
         accident, without = Bars.of("measured", read, 1), Bars.of("measured", masked, 0)
-        columns = {"source": said, "padding read": read, "padding masked": masked}
         short = average_lengths(masked, range(5, 8))
         return Findings.of(
             {"c36.length": own, "c36.length-masked": other},
-            Table.of_columns("Exact match by length", "length", columns),
+            Table.of_columns(
+                "Exact match by length",
+                "length",
+                {"source": said, "padding read": read, "padding masked": masked},
+            ),
             Figure.of(
                 "c36-length",
                 "Exact match by string length, 200 strings each; whiskers: 95 % interval over"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -61,15 +61,13 @@ def draw_shares(title: str, x: str, y: str, *marks: Mark, wide: bool = False) ->
     return Panel(title, x, y, marks, (0, 1.05), wide=wide)
 
 
-def join_figures(name: str, caption: str, *figures: Figure, titles: Sequence[str] = ()) -> Figure:
-    """The panels of several figures as one, with a word in front of each figure's titles."""
-    panels = [panel for figure in figures for panel in figure.panels]
-    if titles:
-        fronts = [titles[k] for k, figure in enumerate(figures) for _ in figure.panels]
-        panels = [
-            replace(panel, title=f"{front}: {panel.title[:1].lower()}{panel.title[1:]}")
-            for front, panel in zip(fronts, panels, strict=True)
-        ]
+def join_figures(name: str, caption: str, figures: Mapping[str, Figure]) -> Figure:
+    """The panels of several figures as one, each with its figure's word in front of its title."""
+    panels = (
+        replace(panel, title=f"{front}: {panel.title[:1].lower()}{panel.title[1:]}")
+        for front, figure in figures.items()
+        for panel in figure.panels
+    )
     return Figure(name, caption, tuple(panels))
 
 
