@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from regard.statistics import Estimate
 
@@ -18,8 +18,20 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 SIGNS = ("#2166AC", "#B2182B")  # negative, positive: the ends of the signed scale of colours
 
 
+class Coloured:
+    """A mark that has one of the palette's colours, and a label that says what it stands for."""
+
+    label: str
+    colour: int
+
+    @property
+    def paint(self) -> str:
+        """Its colour, as web pages and vector graphics name it."""
+        return PALETTE[self.colour % len(PALETTE)]
+
+
 @dataclass(frozen=True)
-class Line:
+class Line(Coloured):
     """Values along x, with a band from low to high where given."""
 
     label: str
@@ -46,7 +58,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Bars:
+class Bars(Coloured):
     """One bar per name or number, with whiskers from low to high where given."""
 
     label: str
@@ -95,7 +107,7 @@ class Heat:
 
 
 @dataclass(frozen=True)
-class Boxes:
+class Boxes(Coloured):
     """One box per name from quartile to quartile, with whiskers from the lowest to the highest."""
 
     label: str
@@ -164,7 +176,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Points:
+class Points(Coloured):
     """Places in a plane, such as states in two principal components, named where given."""
 
     label: str
@@ -177,6 +189,7 @@ class Points:
     names: tuple[str, ...] | None = None
 
 
+M = TypeVar("M")
 Mark = Line | Bars | Heat | Boxes | Edges | Rule | Span | Points
 MARKS: dict[str, type[Any]] = {
     kind.__name__: kind for kind in (Line, Bars, Heat, Boxes, Edges, Rule, Span, Points)
@@ -201,6 +214,10 @@ class Panel:
     def of(cls, title: str, x: str, y: str, *marks: Mark, **more: Any) -> Panel:
         """Some marks, one after the other."""
         return cls(title, x, y, marks, **more)
+
+    def select(self, kind: type[M]) -> list[M]:
+        """Its marks of one kind."""
+        return [mark for mark in self.marks if isinstance(mark, kind)]
 
 
 @dataclass(frozen=True)
