@@ -25,12 +25,14 @@ CORPUS = "english-french"
 LIMITS = {"vocabulary": 4000, "held_out": 1000, "updates": 1200}
 
 
-def plan_translation(model: str, scale: Scale, corpus: str | None) -> list[RunConfig]:
+def plan_translation(
+    model: str, scale: Scale, corpus: str | None, **overrides: object
+) -> list[RunConfig]:
     """The runs of one architecture, on the shipped corpus or on one that the user names."""
-    if scale == "quick":
-        return plan_seeds(scale, "parallel", model, updates=1000)
-    named: dict[str, object] = {"source": corpus, "bad_lines": "skip", **LIMITS} if corpus else {}
-    return plan_seeds(scale, "parallel", model, **named)
+    own: dict[str, object] = {"updates": 1000} if scale == "quick" else {}
+    if scale == "full" and corpus:
+        own = {"source": corpus, "bad_lines": "skip", **LIMITS}
+    return plan_seeds(scale, "parallel", model, **{**own, **overrides})
 
 
 class WithCorpus(Experiment):
