@@ -12,7 +12,7 @@ from regard.models.encoder_decoder_config import EncoderDecoderConfig
 from regard.models.encoder_decoder_parts import EncoderDecoderParts
 from regard.models.kernels.attending import Attending, Weights
 from regard.models.kernels.layout import Layout
-from regard.models.kernels.recurrence import Recurrence
+from regard.models.kernels.recurrence import recur
 from regard.models.layers.attention import AdditiveReLU, Site, join_steps
 from regard.models.layers.cells import CELLS, Inputs, State, TorchCell, vectors
 from regard.models.layers.embedding import pass_point
@@ -230,7 +230,7 @@ class EncoderDecoder(EncoderDecoderParts):
     def _walk_by_hand(self, memory: Memory, inputs: Tensor, forced: Tensor) -> Output:
         attention, focus, cell = self.attention, self.focus, self.decoder[0]  # type: ignore[index]
         assert isinstance(attention, AdditiveReLU) and isinstance(focus, FullFocus)
-        assert isinstance(cell, TorchCell)
+        assert isinstance(cell, TorchCell) and cell.kernel is not None
         keys = memory.prepared[0][:, 0]
         weights = Weights(
             memory.states, keys, self.target_embedding.table,
@@ -239,10 +239,9 @@ class EncoderDecoder(EncoderDecoderParts):
             self.readout.weight, self.readout.bias,
         )  # fmt: skip
         source = Attending(inputs, forced.tolist(), memory.mask, weights)
-        layout = Layout.of(*inputs.shape, None, inputs.device)
-        tensors = (*weights, *cell.recurrent, *memory.initial)
-        found: Any = Recurrence.apply(cell.kernel, source, layout, *tensors)  # type: ignore[no-untyped-call]
-        states, queries, scores, mixed, logits = found[0], *found[-4:]
+        layout = Layout.of(len(inputs), inputs.shape[1], None, inputs.device)
+        states, _, results = recur(cell.kernel, source, layout, cell.recurrent, memory.initial)
+        queries, scores, mixed, logits = results
         queries, keys, scores, mixed = (x[:, None] for x in (queries, keys, scores, mixed))
         site = attention.site(queries, keys, memory.prepared[1], scores, mixed)
         return Output(logits, memory.states, states, {"attention": site})

@@ -51,6 +51,8 @@ class Attending(Source):
     Axes: batch b, time t, source positions s, attention's size a, hidden units h.
     """
 
+    tensors: Weights
+
     def __init__(self, inputs: Tensor, forced: list[bool], mask: Tensor, weights: Weights):
         self.inputs, self.forced, self.tensors = inputs, forced, weights
         self.barred = None if bool(mask.all()) else ~mask  # (b, s)

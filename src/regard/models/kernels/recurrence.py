@@ -109,6 +109,15 @@ class Source:
         return (torch.zeros_like(self.tensors[0]).index_add_(0, self.numbers, local),)
 
 
+def recur(
+    kernel: Kernel, source: Source, layout: Layout, weights: State, first: State
+) -> tuple[Tensor, State, State]:
+    """A cell over a batch: states (batch, time, hidden), the last state, the source's results."""
+    tensors = (*source.tensors, *weights, *first)
+    states, *rest = Recurrence.apply(kernel, source, layout, *tensors)  # type: ignore[no-untyped-call]
+    return states, tuple(rest[: len(first)]), tuple(rest[len(first) :])
+
+
 class Recurrence(torch.autograd.Function):
     """A kernel over all steps, from a source to a padded batch."""
 

@@ -1,9 +1,8 @@
 """Recurrent cells: each is a few lines of mathematics and the fastest way to run it.
 
 Every cell has two paths that give the same numbers. `step` is the definition, one time step, and
-shows the gates; `forward` runs a whole sequence on a kernel of `torch.nn` where there is one, and
-on a hand-derived recurrence (see `recurrences.py`) where there is none or, as for the LSTM on a
-CPU, where it is faster.
+shows the gates; `forward` runs a whole sequence, on a kernel of our own (see `kernels/`) or, where
+that is faster, of `torch.nn`.
 
 Axes: x (batch, time, inputs), states (batch, time, hidden). A state is a tuple whose first
 member is h (batch, hidden).
@@ -21,10 +20,12 @@ from torch import Tensor, nn
 
 from regard.models.blocks import split_gates
 from regard.models.kernels.layout import Layout
-from regard.models.kernels.recurrence import Kernel, Recurrence, Source, State
+from regard.models.kernels.recurrence import Kernel, Source, State, recur
 from regard.models.kernels.steps import GRUKernel, LSTMKernel, ResetFirstKernel, UGRNNKernel
 from regard.registry import Registry
 from regard.tasks.batch import mask
+
+__all__ = ["CELLS", "Cell", "Gates", "Inputs", "RecurrentCell", "State", "Words", "vectors"]
 
 Gates = dict[str, Tensor]
 
@@ -138,13 +139,12 @@ class Cell(nn.Module, ABC):
 
         All steps at once, on the fastest way there is. Without a state it starts from `initial`.
         """
-        assert self.kernel is not None
+        if self.kernel is None:
+            return self.unroll(x, lengths, state)[:2]
         device, fresh = self.weight_hh.device, state is None
         layout = Layout.of(x.shape[0], x.shape[1], lengths, device, fresh)
-        source = self.source(x, layout)
-        tensors = (*source.tensors, *self.recurrent, *self.start(x, state))
-        states, *final = Recurrence.apply(self.kernel, source, layout, *tensors)  # type: ignore[no-untyped-call]
-        return states, tuple(final)
+        source, first = self.source(x, layout), self.start(x, state)
+        return recur(self.kernel, source, layout, self.recurrent, first)[:2]
 
     def source(self, x: Inputs, layout: Layout) -> Source:
         """The projected inputs: of all words of a table, where they are few, or of the batch's."""
