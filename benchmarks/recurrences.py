@@ -15,7 +15,7 @@ from benchmarks.benchmark import BENCHMARKS, Benchmark, agree, take_turns
 from regard.models.layers.cells import CELLS, Cell, TorchCell
 from regard.training import one_thread
 
-KINDS: dict[str, type[nn.RNNBase]] = {"lstm": nn.LSTM, "gru-torch": nn.GRU}
+KINDS: dict[str, Callable[..., nn.RNNBase]] = {"lstm": nn.LSTM, "gru-torch": nn.GRU}
 SHAPES = {"mixed": 64, "equal": 64, "one": 1}  # lengths, and rows of the batch
 TIME = 20
 
