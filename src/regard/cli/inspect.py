@@ -39,7 +39,6 @@ def inspect(
     from regard.cli import _console as console
     from regard.cli._instruments import remark_places, share_settings
     from regard.cli._settings import parse
-    from regard.errors import RegardError
     from regard.instruments import INSTRUMENTS
 
     words = what or []
@@ -52,12 +51,7 @@ def inspect(
     if not names:
         faults.append(f"Name an instrument: {', '.join(INSTRUMENTS)}.")
     faults += console.folder_faults(out)
-    try:
-        asked = share_settings(known, values)
-    except RegardError as error:
-        faults += error.faults
-    if faults:
-        raise RegardError(*faults)
+    asked = share_settings(known, values, faults)
     places = [target, *(others or [])]
     with console.interruptible():
         remark_places(places)

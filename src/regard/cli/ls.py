@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -67,20 +68,11 @@ def _models(_: Path | None) -> Rows:
     ]
 
 
-def _describe(members: Mapping[str, Any]) -> Rows:
+def _layers(registry: str, _: Path | None) -> Rows:
+    from regard import models
+
+    members: Mapping[str, Any] = getattr(models, registry)
     return [(name, _first_line(member)) for name, member in members.items()]
-
-
-def _cells(_: Path | None) -> Rows:
-    from regard.models.layers.cells import CELLS
-
-    return _describe(CELLS)
-
-
-def _attentions(_: Path | None) -> Rows:
-    from regard.models.layers.attention import ATTENTIONS
-
-    return _describe(ATTENTIONS)
 
 
 def _instruments(_: Path | None) -> Rows:
@@ -140,8 +132,8 @@ def _runs(folder: Path | None) -> Rows:
 LISTINGS: dict[str, tuple[str, tuple[str, ...], Callable[[Path | None], Rows]]] = {
     "tasks": ("Tasks", ("name", "what it is", "settings"), _tasks),
     "models": ("Models", ("name", "kind", "settings"), _models),
-    "cells": ("Cells", ("name", "what it is"), _cells),
-    "attentions": ("Attentions", ("name", "what it is"), _attentions),
+    "cells": ("Cells", ("name", "what it is"), partial(_layers, "CELLS")),
+    "attentions": ("Attentions", ("name", "what it is"), partial(_layers, "ATTENTIONS")),
     "instruments": ("Instruments", ("name", "what it measures", "settings"), _instruments),
     "settings": ("Settings", ("where", "key", "default", "meaning"), _settings),
     "papers": ("Papers and their experiments", ("name", "title", "claims"), _papers),

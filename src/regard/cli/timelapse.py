@@ -29,19 +29,13 @@ def timelapse(
     from regard.cli import _console as console
     from regard.cli._instruments import remark_places, share_settings
     from regard.cli._settings import parse
-    from regard.errors import RegardError
     from regard.instruments import INSTRUMENTS
     from regard.instruments.timelapse import timelapse
 
     values, faults = parse(settings or [])
     updates, unread = _updates(checkpoints)
     faults += [*unread, *console.folder_faults(out)]
-    try:
-        share_settings([instrument] if instrument in INSTRUMENTS else [], values)
-    except RegardError as error:
-        faults += error.faults
-    if faults:
-        raise RegardError(*faults)
+    share_settings([instrument] if instrument in INSTRUMENTS else [], values, faults)
     places = [run, *(others or [])]
     remark_places(places)
     with console.interruptible(), console.sample_bar("looking") as watch:

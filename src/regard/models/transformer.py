@@ -78,7 +78,7 @@ class Heads(nn.Module):
         context = self.merge((weights @ values).transpose(1, 2).flatten(2))
         return context, Site(
             queries, keys, values, scores, weights, query_side=self.query_side,
-            key_side=self.key_side, layer=self.layer, projected=True,
+            key_side=self.key_side, layer=self.layer, heads=self.heads, projected=True,
         )  # fmt: skip
 
 

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from queue import Empty, Queue
 from threading import Lock, Thread
 from typing import Any, Protocol
 
@@ -98,9 +97,7 @@ class _Pool:
         self, configs: Sequence[RunConfig], root: Path, monitor: Monitor | None, preset: str
     ):
         self.root, self.monitor, self.preset = root, monitor, preset
-        self.queue: Queue[RunConfig] = Queue()
-        for config in configs:
-            self.queue.put(config)
+        self.waiting = list(reversed(configs))
         self.faults: list[str] = []
         self.lock = Lock()
         self.workers: list[subprocess.Popen[str]] = []
@@ -115,38 +112,32 @@ class _Pool:
                 while thread.is_alive():
                     thread.join(timeout=0.2)  # so that an interrupt is heard
         finally:
-            while self._next():  # so that nobody starts anything new
-                pass
+            self.waiting.clear()  # so that nobody starts anything new
             for worker in self.workers:
                 worker.kill()
         return self.faults
 
     def _employ(self) -> None:
-        """Have workers work until there is no work; whatever goes wrong here is a fault, too."""
+        """Start a worker and give it work until there is none; one that dies is replaced."""
         try:
-            self._workers()
-        except Exception as error:
+            while self.waiting:
+                with subprocess.Popen(
+                    [sys.executable, "-P", "-m", "regard.runs.worker"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+                ) as worker:
+                    self.workers.append(worker)
+                    while (config := self._next()) and self._listen(worker, config):
+                        pass
+        except Exception as error:  # whatever goes wrong here is a fault, too
             self._fault(f"A worker could not be used ({type(error).__name__}: {error}).")
 
-    def _workers(self) -> None:
-        """Start a worker and give it work until there is none; one that dies is replaced."""
-        while not self.queue.empty():
-            with subprocess.Popen(
-                [sys.executable, "-P", "-m", "regard.runs.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
-            ) as worker:
-                self.workers.append(worker)
-                while (config := self._next()) and self._listen(worker, config):
-                    pass
-
     def _next(self) -> RunConfig | None:
-        try:
-            return self.queue.get_nowait()
-        except Empty:
-            return None
+        with suppress(IndexError):  # another thread may have been quicker
+            return self.waiting.pop()
+        return None
 
     def _listen(self, worker: subprocess.Popen[str], config: RunConfig) -> bool:
         """Have a worker do one run and follow it to its end; False if it died on the way."""

@@ -21,32 +21,27 @@ from regard.registry import Registry
 Merge = Literal["sum", "mean", "concatenate"]
 
 
-@dataclass(frozen=True)
-class Site:
-    """What one attention did. `score` says how scores follow from queries and keys.
+@dataclass(frozen=True, kw_only=True)
+class SiteKind:
+    """What an attention is. `score` says how scores follow from queries and keys.
 
     `dot`: scores = queries · keys, which can be taken apart exactly. `additive`: scores =
     vector · tanh(queries + keys), which cannot; nor can `additive-relu`, the same with max(0, ·)
     and a constant on top.
     """
 
-    queries: Tensor  # (batch, head, target, features)
-    keys: Tensor  # (batch, head or 1, source, features)
-    values: Tensor  # (batch, head or 1, source, features), what the weights mix
-    scores: Tensor  # (batch, head, target, source)
-    weights: Tensor  # (batch, head, target, source), zero at masked positions
-    score: str = "dot"
-    vector: Tensor | None = None  # (head, features), where the score function needs one
     query_side: Side = "decoder"
     key_side: Side = "encoder"
     layer: int = 0  # of the query side, from 0
-    lag: int = 0  # 1 where the query is made before the step's word is read
+    heads: int = 1
+    score: str = "dot"
+    lag: int = 0  # 1 where the query of a step is made before the step's word is read
     plain: bool = False  # queries and keys are the states themselves
     projected: bool = False  # weights mix V h, a learned map of the states, instead of the states
 
     @property
     def bilinear(self) -> bool:
-        """Whether scores = queries · keys."""
+        """Whether scores = queries · keys, so that the decomposition is exact."""
         return self.score == "dot"
 
     @property
@@ -54,10 +49,17 @@ class Site:
         """Whether it looks from the target to the source."""
         return (self.query_side, self.key_side) == ("decoder", "encoder")
 
-    @property
-    def heads(self) -> int:
-        """How many heads there are."""
-        return self.scores.shape[1]
+
+@dataclass(frozen=True)
+class Site(SiteKind):
+    """What one attention did, and what it is."""
+
+    queries: Tensor  # (batch, head, target, features)
+    keys: Tensor  # (batch, head or 1, source, features)
+    values: Tensor  # (batch, head or 1, source, features), what the weights mix
+    scores: Tensor  # (batch, head, target, source)
+    weights: Tensor  # (batch, head, target, source), zero at masked positions
+    vector: Tensor | None = None  # (head, features), where the score function needs one
 
 
 def join_steps(steps: Sequence[Site]) -> Site:
@@ -168,8 +170,9 @@ class Attention(nn.Module, ABC):
     ) -> Site:
         """What it did, and what that is."""
         return Site(
-            queries, keys, values, scores, weights, self.score, self.vector, layer=self.layer,
-            lag=self.lag, plain=self.plain and not self.lag, projected=self.projected,
+            queries, keys, values, scores, weights, self.vector, layer=self.layer,
+            heads=self.heads, score=self.score, lag=self.lag,
+            plain=self.plain and not self.lag, projected=self.projected,
         )  # fmt: skip
 
     def merge(self, heads: Tensor) -> Tensor:

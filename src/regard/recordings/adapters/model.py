@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -124,10 +125,7 @@ def _piece(done: Pass, also: Also) -> Chunk:
 
 def describe_site(site: Attended) -> Site:
     """What a recording says of an attention."""
-    return Site(
-        site.query_side, site.key_side, site.layer, site.scores.shape[1],
-        site.score, site.lag, site.plain, site.projected,
-    )  # fmt: skip
+    return Site(**{field.name: getattr(site, field.name) for field in fields(Site)})
 
 
 def _site_arrays(
