@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli._options import FiguresFolder, Json
+from regard.cli._options import FiguresFolder, Json, parse_settings
 
 if TYPE_CHECKING:
     from regard.instruments import Result
@@ -38,12 +38,11 @@ def inspect(
     """Put instruments on a run or a recording; several seeds give intervals."""
     from regard.cli import _console as console
     from regard.cli._instruments import remark_places, share_settings
-    from regard.cli._settings import parse
     from regard.instruments import INSTRUMENTS
 
     words = what or []
     names = [word for word in words if "=" not in word]
-    values, faults = parse([word for word in words if "=" in word])
+    values, faults = parse_settings([word for word in words if "=" in word])
     if top is not None:
         values.setdefault("top", str(top))
     known = [name for name in names if name in INSTRUMENTS]

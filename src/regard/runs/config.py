@@ -174,15 +174,13 @@ def assemble(
         "training": TrainingConfig,
     }
     values: dict[str, dict[str, Any]] = {section: {} for section in kinds}
-    for key, value in preset.items():
-        section, name = key.split(".", 1)
-        values[section][name] = value
-    for key, value in overrides.items():
+    for key, value in [*preset.items(), *overrides.items()]:
         where = _section(key, kinds)
         if isinstance(where, str):
             faults.append(where)
         else:
-            values[where[0]][where[1]] = value
+            section, name = where
+            values[section][name] = value
     try:
         together(partial(validated, kinds[part], values[part], part) for part in kinds)
     except RegardError as error:
