@@ -66,14 +66,17 @@ class Classifier(Seq2Seq):
     (snell2021, eq. 5).
     """
 
+    has_lexical_probe = True
+
     def __init__(self, config: ClassifierConfig, source_words: int, target_words: int):
         super().__init__()
         self.config = config
         self.source_vectors = HookPoint("encoder.embedding", "encoder")
         self.source_embedding = Embedding(source_words, config.embedding)
         self.encoder: Encoder | None = None
+        self.is_bag_of_words = config.cell == BAG
         width = config.embedding
-        if config.cell != BAG:
+        if not self.is_bag_of_words:
             self.encoder = Encoder(
                 CELLS[config.cell],
                 config.embedding,
@@ -92,16 +95,6 @@ class Classifier(Seq2Seq):
             )
         said = target_words if config.outputs == "words" else 1 if labels == 2 else labels
         self.readout = Readout(0, width, said, width)
-
-    @property
-    def has_lexical_probe(self) -> bool:
-        """See `Seq2Seq`."""
-        return True
-
-    @property
-    def is_bag_of_words(self) -> bool:
-        """See `Seq2Seq`."""
-        return self.encoder is None
 
     def parts(self) -> Parts:
         """See `NamedParts`."""

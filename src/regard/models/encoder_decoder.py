@@ -125,11 +125,6 @@ class EncoderDecoder(EncoderDecoderParts):
         layout = Layout.of(len(states), states.shape[1], lengths, states.device)
         return layout.unpack(self.readout(layout.pack(states), layout.pack(context)))
 
-    @property
-    def has_lexical_probe(self) -> bool:
-        """See `Seq2Seq`."""
-        return self.attention is not None and self.focus is None and self.reads[1]
-
     def lexical(
         self, memory: Memory, states: Tensor, targets: Tensor, mask: Tensor, bias: bool = True
     ) -> Tensor:

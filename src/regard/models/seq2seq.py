@@ -63,6 +63,9 @@ class Seq2Seq(NamedParts, ABC):
     It names its parts, too, see `NamedParts`.
     """
 
+    has_lexical_probe: bool = False  # whether `lexical` can be asked
+    is_bag_of_words: bool = False  # a state is the vector of its word alone, whatever is around it
+
     @abstractmethod
     def encode(self, source: Tensor, lengths: Tensor, gates: Gates | None = None) -> Memory:
         """Read the source on the fastest path. (batch, source), (batch,)
@@ -149,16 +152,6 @@ class Seq2Seq(NamedParts, ABC):
         if not isinstance(layer, nn.Linear):
             return None
         return OutputLayer(layer.weight, layer.bias, {"state": (0, layer.in_features)})
-
-    @property
-    def has_lexical_probe(self) -> bool:
-        """Whether `lexical` can be asked."""
-        return False
-
-    @property
-    def is_bag_of_words(self) -> bool:
-        """Whether a state is the vector of its word alone, whatever stands around it."""
-        return False
 
     @property
     def parameter_count(self) -> int:

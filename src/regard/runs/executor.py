@@ -142,29 +142,22 @@ class _Pool:
     def _listen(self, worker: subprocess.Popen[str], config: RunConfig) -> bool:
         """Have a worker do one run and follow it to its end; False if it died on the way."""
         assert worker.stdin and worker.stdout
-        order = {
-            "id": config.name,
-            "config": config.to_json(),
-            "root": str(self.root),
-            "preset": self.preset,
-        }
+        order = {"config": config.to_json(), "root": str(self.root), "preset": self.preset}
         with suppress(BrokenPipeError):
             worker.stdin.write(json.dumps(order) + "\n")
             worker.stdin.flush()
         for line in worker.stdout:
-            event: dict[str, Any] = json.loads(line)
+            news: dict[str, Any] = json.loads(line)
+            event = news.pop("event")
             with self.lock:
-                if event["event"] == "progress" and self.monitor:
-                    self.monitor.progress(
-                        config, event["update"], event["total"], event["loss"], event["accuracy"]
-                    )
-                elif event["event"] == "done":
-                    if self.monitor:
-                        self.monitor.finished(config)
-                    return True
-                elif event["event"] == "failed":
-                    self.faults += event["faults"]
-                    return True
+                if event == "failed":
+                    self.faults += news["faults"]
+                elif event == "done" and self.monitor:
+                    self.monitor.finished(config)
+                elif event == "progress" and self.monitor:
+                    self.monitor.progress(config, **news)
+            if event != "progress":
+                return True
         self._fault(
             f"The process that trained {config.name} ended with code {worker.wait()}."
             " Ask again and the run goes on from its last checkpoint."

@@ -31,7 +31,7 @@ def _serve(order: dict[str, Any], news: TextIO) -> None:
     last = 0.0
 
     def tell(**event: Any) -> None:
-        print(json.dumps({"id": order["id"], **event}), file=news, flush=True)
+        print(json.dumps(event), file=news, flush=True)
 
     def watch(update: int, total: int, loss: float, accuracy: float | None) -> None:
         nonlocal last
