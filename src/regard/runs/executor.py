@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, Protocol
@@ -76,11 +77,7 @@ def _in_this_process(
     config: RunConfig, root: Path, monitor: Monitor | None, preset: str
 ) -> tuple[str, ...]:
     """Train here; returns the faults, of which there are none if all went well."""
-
-    def watch(update: int, total: int, loss: float, accuracy: float | None) -> None:
-        if monitor:
-            monitor.progress(config, update, total, loss, accuracy)
-
+    watch = partial(monitor.progress, config) if monitor else None
     try:
         execute(config, root, watch, preset)
     except RegardError as error:
