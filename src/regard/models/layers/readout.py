@@ -93,13 +93,10 @@ class Readout(nn.Linear):
         mask: Tensor,
         bias: bool = True,
     ) -> Tensor:
-        """log β: the log-probability of each target word, were attention all at one position.
+        """log β, see `Seq2Seq`; contexts (batch, source, features) are where one has all weight.
 
-        states (batch, target, hidden), contexts (batch, source, features): what the context is
-        when a position has all weight; targets (batch, target); mask (batch, target, source):
-        the pairs that are wanted, all others are 0. snell2021, eq. 4. What the state and the
-        context each add to the hidden layer is found once per position; only the output layer
-        runs over all pairs, and only over those that are wanted. -> (batch, target, source)
+        What the state and the context each add to the hidden layer is found once per position;
+        only the output layer runs over all pairs, and only over those that are wanted.
         """
         found = states.new_zeros(mask.shape)
         rows, steps, places = mask.nonzero(as_tuple=True)
