@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from regard.cli._options import Json, RunsFolder
 
 if TYPE_CHECKING:
     from regard.display import Table
+    from regard.registry import Registry
 
 EXAMPLE = "regard ls tasks --json"
 
@@ -23,7 +25,7 @@ def ls(
     what: Annotated[
         str,
         typer.Argument(
-            help="tasks, models, settings, cells, attentions, instruments, papers or runs."
+            help="tasks, models, settings, cells, attentions, adapters, instruments, papers, runs."
         ),
     ] = "all",
     runs: RunsFolder = None,
@@ -56,30 +58,36 @@ def _first_line(thing: Any) -> str:
 def _tasks(_: Path | None) -> Rows:
     from regard.tasks.task import TASKS
 
-    return [(n, _first_line(task), " ".join(task.Config.model_fields)) for n, task in TASKS.items()]
+    return [
+        (name, _first_line(task), " ".join(task.Config.model_fields), TASKS.origin(name))
+        for name, task in TASKS.items()
+    ]
 
 
 def _models(_: Path | None) -> Rows:
     from regard.runs.presets import PRESETS
 
     return [
-        (name, preset["model.kind"], " ".join(f"{k}={v}" for k, v in preset.items()))
+        (
+            name,
+            preset["model.kind"],
+            " ".join(f"{k}={v}" for k, v in preset.items()),
+            PRESETS.origin(name),
+        )
         for name, preset in PRESETS.items()
     ]
 
 
-def _layers(registry: str, _: Path | None) -> Rows:
-    from regard import models
-
-    members: Mapping[str, Any] = getattr(models, registry)
-    return [(name, _first_line(member)) for name, member in members.items()]
+def _members(module: str, registry: str, _: Path | None) -> Rows:
+    members: Registry[Any] = getattr(import_module(module), registry)
+    return [(name, _first_line(one), members.origin(name)) for name, one in members.items()]
 
 
 def _instruments(_: Path | None) -> Rows:
     from regard.instruments import INSTRUMENTS
 
     return [
-        (name, one.summary, _show_defaults(one.defaults))
+        (name, one.summary, _show_defaults(one.defaults), INSTRUMENTS.origin(name))
         for name, one in sorted(INSTRUMENTS.items())
     ]
 
@@ -109,7 +117,10 @@ def _settings(_: Path | None) -> Rows:
 def _papers(_: Path | None) -> Rows:
     from regard.papers.framework.experiment import EXPERIMENTS
 
-    return [(name, e.title, " ".join(e.claims)) for name, e in EXPERIMENTS.items()]
+    return [
+        (name, one.title, " ".join(one.claims), EXPERIMENTS.origin(name))
+        for name, one in EXPERIMENTS.items()
+    ]
 
 
 def _runs(folder: Path | None) -> Rows:
@@ -130,12 +141,21 @@ def _runs(folder: Path | None) -> Rows:
 
 # Name -> title, columns, and rows; what is listed is imported when it is asked for.
 LISTINGS: dict[str, tuple[str, tuple[str, ...], Callable[[Path | None], Rows]]] = {
-    "tasks": ("Tasks", ("name", "what it is", "settings"), _tasks),
-    "models": ("Models", ("name", "kind", "settings"), _models),
-    "cells": ("Cells", ("name", "what it is"), partial(_layers, "CELLS")),
-    "attentions": ("Attentions", ("name", "what it is"), partial(_layers, "ATTENTIONS")),
-    "instruments": ("Instruments", ("name", "what it measures", "settings"), _instruments),
+    "tasks": ("Tasks", ("name", "what it is", "settings", "from"), _tasks),
+    "models": ("Models", ("name", "kind", "settings", "from"), _models),
+    "cells": ("Cells", ("name", "what it is", "from"), partial(_members, "regard.models", "CELLS")),
+    "attentions": (
+        "Attentions",
+        ("name", "what it is", "from"),
+        partial(_members, "regard.models", "ATTENTIONS"),
+    ),
+    "adapters": (
+        "Adapters",
+        ("name", "what it records", "from"),
+        partial(_members, "regard.recordings.adapter", "ADAPTERS"),
+    ),
+    "instruments": ("Instruments", ("name", "what it measures", "settings", "from"), _instruments),
     "settings": ("Settings", ("where", "key", "default", "meaning"), _settings),
-    "papers": ("Papers and their experiments", ("name", "title", "claims"), _papers),
+    "papers": ("Papers and their experiments", ("name", "title", "claims", "from"), _papers),
     "runs": ("Runs", ("run", "task", "model", "seed", "state", "accuracy"), _runs),
 }
