@@ -129,21 +129,14 @@ class Classifier(Seq2Seq):
         if self.encoder is None:
             states = vectors(x) * words[:, :, None]
         else:
-            full = bool((lengths == source.shape[1]).all())
-            states, _ = self.encoder(x, None if full else lengths, gates)
-        return Memory(states, words, (), self.attention.remember(states))
+            states, _ = self.encoder(x, lengths, gates)
+        return Memory(states, words, (), self.attention.remember(states), gates=gates)
 
-    def decode(
-        self,
-        memory: Memory,
-        inputs: Tensor,
-        lengths: Tensor | None = None,
-        gates: Gates | None = None,
-    ) -> Output:
+    def decode(self, memory: Memory, inputs: Tensor, lengths: Tensor | None = None) -> Output:
         """The same logits at every step, whatever is fed in."""
-        return self._decode(memory, inputs.shape[1], gates)
+        return self._decode(memory, inputs.shape[1])
 
-    def _decode(self, memory: Memory, steps: int, gates: Gates | None) -> Output:
+    def _decode(self, memory: Memory, steps: int) -> Output:
         nothing = memory.states.new_zeros(len(memory.states), 1, memory.states.shape[2])
         context, site = self.attention(nothing, *memory.prepared, memory.mask)
         layer = self.output_layer()
@@ -157,12 +150,12 @@ class Classifier(Seq2Seq):
             memory.states,
             context.expand(-1, steps, -1),
             {"attention": replace(site, **every)},
-            gates or {},
+            memory.gates or {},
         )
 
     def step(self, memory: Memory, words: Tensor, state: State) -> tuple[Tensor, State]:
         """One target word."""
-        return self._decode(memory, 1, None).logits[:, 0], state
+        return self._decode(memory, 1).logits[:, 0], state
 
     def lexical(
         self, memory: Memory, states: Tensor, targets: Tensor, mask: Tensor, bias: bool = True

@@ -50,6 +50,8 @@ class Encoder(nn.Module):
         The last states come layer by layer; both directions' are joined in one vector.
         With `gates` given, the step path is taken and the gates are put there.
         """
+        if lengths is not None and bool((lengths == x.shape[1]).all()):
+            lengths = None  # there is no padding to skip
         finals: list[Tensor] = []
         for layer, ahead in enumerate(self.ahead):
             if layer and self.dropout and self.training:

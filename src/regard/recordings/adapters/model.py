@@ -81,12 +81,11 @@ def record_model(
 
 def run_model(model: Seq2Seq, batch: Batch, inputs: Inputs, gates: bool) -> Pass:
     """One pass over a batch, encoded once, the decoder fed the teacher's words or its own."""
-    found: dict[str, Tensor] | None = {} if gates else None
-    memory = model.encode(batch.source, batch.source_lengths, found)
+    memory = model.encode(batch.source, batch.source_lengths, {} if gates else None)
     fed = batch.inputs
     if inputs == "own":
         fed = model.feed(memory, fed, torch.zeros(fed.shape[1], dtype=torch.bool))
-    return Pass(model, batch, memory, fed, model.decode(memory, fed, gates=found))
+    return Pass(model, batch, memory, fed, model.decode(memory, fed))
 
 
 def _sizes(batches: Sequence[Batch]) -> Sizes:
