@@ -157,7 +157,7 @@ class _Pool:
                 elif event == "done" and self.monitor:
                     self.monitor.finished(config)
                 elif event == "progress" and self.monitor:
-                    self.monitor.progress(config, **news)
+                    self.monitor.progress(config, *news["numbers"])
             if event != "progress":
                 return True
         self._fault(

@@ -40,7 +40,7 @@ def _serve(order: dict[str, Any], news: TextIO) -> None:
         nonlocal last
         if update == total or time.monotonic() - last > SECONDS_BETWEEN_NEWS:
             last = time.monotonic()
-            tell(event="progress", update=update, total=total, loss=loss, accuracy=accuracy)
+            tell(event="progress", numbers=[update, total, loss, accuracy])
 
     try:
         config = RunConfig.from_json(order["config"])
