@@ -16,7 +16,9 @@ T = TypeVar("T")
 class Config(BaseModel):
     """The base of every configuration. Text values such as `"64"` or `"true"` are converted."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False
+    )
 
 
 def _split(values: Any) -> Any:

@@ -69,7 +69,8 @@ class RunConfig:
     @property
     def name(self) -> str:
         """The folder's name: readable in front, the hash of everything behind."""
-        return f"{self.task_name}-s{self.seed}-{self._hash(self.placeless(), self.data())}"
+        digest = hash_settings(self.placeless(), self.data())
+        return f"{self.task_name}-s{self.seed}-{digest}"
 
     @property
     def configuration(self) -> str:
@@ -77,18 +78,14 @@ class RunConfig:
         settings, data = self.placeless(), self.data()
         del settings["seed"]
         data.pop("start", None)  # weights to begin with are one seed's
-        return self._hash(settings, data)
-
-    def _hash(self, settings: dict[str, Any], data: dict[str, str]) -> str:
-        """What is in the files counts, not where they lie, nor how one to begin with is called."""
-        if self.training.start is not None:
-            settings["training"]["start"] = "a file"
-        content = json.dumps([NUMERICS, settings, data], sort_keys=True)
-        return sha256(content.encode()).hexdigest()[:12]
+        return hash_settings(settings, data)
 
     def placeless(self) -> dict[str, Any]:
         """As `to_json`, with the mere names of files and folders, wherever they lie."""
-        settings = self.to_json()
+        return self.without_places(self.to_json())
+
+    def without_places(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Settings as a file has them, with the mere names of files and folders."""
         places = {str(place) for path in self.task.files() for place in (path, path.parent)}
         for key, value in settings["task"].items():
             parts = value.split(",") if isinstance(value, str) else []
@@ -101,14 +98,14 @@ class RunConfig:
 
     def data(self) -> dict[str, str]:
         """The hash of every file that the run reads: other content makes another run."""
-        hashes = {str(number): content for number, content in enumerate(self._task_data())}
         more = {"start": self.training.start, "vectors": self._vectors}
-        return hashes | {
+        return self.task_data() | {
             name: content_hash(Path(file)) for name, file in more.items() if file is not None
         }
 
-    def _task_data(self) -> tuple[str, ...]:
-        return tuple(content_hash(path) for path in self.task.files())
+    def task_data(self) -> dict[str, str]:
+        """The hash of every file that the task reads, by its number."""
+        return {str(n): content_hash(path) for n, path in enumerate(self.task.files())}
 
     @property
     def _vectors(self) -> str | None:
@@ -117,7 +114,7 @@ class RunConfig:
 
     def make_task(self) -> Task:
         """The task, ready to draw from; one object for all runs that learn it."""
-        return _build_task(TASKS[self.task_name], self.task, self._task_data())
+        return _build_task(TASKS[self.task_name], self.task, tuple(self.task_data().values()))
 
     def make_model(self, task: Task) -> Seq2Seq:
         """The model before training: a function of the seed, or the weights it is given."""
@@ -140,6 +137,16 @@ class RunConfig:
 @lru_cache(maxsize=4)  # tasks do not change, and reading a corpus takes a while
 def _build_task(kind: type[Task], config: TaskConfig, _data: tuple[str, ...]) -> Task:
     return kind(config)
+
+
+def hash_settings(
+    settings: dict[str, Any], data: Mapping[str, str], numerics: int = NUMERICS
+) -> str:
+    """The hash of settings without places and of data: what is in the files counts, not where."""
+    if settings["training"].get("start") is not None:
+        settings["training"]["start"] = "a file"
+    content = json.dumps([numerics, settings, data], sort_keys=True)
+    return sha256(content.encode()).hexdigest()[:12]
 
 
 def sizes_of(task: Task) -> Sizes:
