@@ -61,20 +61,17 @@ def read_vectors(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
             yield from _npz(path)
         else:
             yield from _text(path)
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, KeyError, ValueError, zlib.error, zipfile.BadZipFile) as error:
         raise RegardError(f"{path} cannot be read as word vectors ({error}). {MEND}") from None
 
 
 def _npz(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    try:
-        with zipfile.ZipFile(path) as packed:
-            size = sum(entry.file_size for entry in packed.infolist())
-        require_memory(size, f"What {path} unpacks to", "Give a smaller file.")
-        with np.load(path, allow_pickle=False) as data:
-            words, vectors = data["words"], data["vectors"]
-        vectors = vectors.astype(np.float32)
-    except (KeyError, ValueError, NotImplementedError) as error:
-        raise RegardError(f"{path} cannot be read as word vectors ({error}). {MEND}") from None
+    with zipfile.ZipFile(path) as packed:
+        size = sum(entry.file_size for entry in packed.infolist())
+    require_memory(size, f"What {path} unpacks to", "Give a smaller file.")
+    with np.load(path, allow_pickle=False) as data:
+        words, vectors = data["words"], data["vectors"]
+    vectors = vectors.astype(np.float32)
     if words.ndim != 1 or vectors.ndim != 2 or len(words) != len(vectors):
         raise RegardError(f"{path}: words {words.shape} and vectors {vectors.shape} do not fit.")
     yield from zip(map(str, words), vectors, strict=True)
