@@ -133,9 +133,10 @@ class Recurrence(torch.autograd.Function):
         weights, first = tensors[given : given + kernel.weights], tensors[given + kernel.weights :]
         gates = source.open(kernel, layout)
         state = tuple(map(layout.sort, first))
-        joined = [
-            torch.cat([member, gates.new_empty(len(gates), len(member[0]))]) for member in state
-        ]
+        size = (layout.batch + len(gates), state[0].shape[1])
+        joined = [gates.new_empty(size) for _ in state]
+        for member, start in zip(joined, state, strict=True):
+            member[: layout.batch] = start
         after = [member[layout.batch :] for member in joined]
         spare = [torch.empty_like(after[0]) for _ in range(kernel.spare)]
         blocks = gates.view(len(gates), kernel.blocks, -1).unbind(1)
