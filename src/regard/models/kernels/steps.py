@@ -154,7 +154,7 @@ class LSTMKernel(Kernel):
         gate.sigmoid_()
         torch.add(minus_one, g, alpha=2.0, out=g)
         torch.mul(f, before[1], out=c).addcmul_(i, g)
-        torch.mul(c, 2.0, out=tanh).sigmoid_()
+        torch.add(c, c, out=tanh).sigmoid_()
         torch.add(minus_one, tanh, alpha=2.0, out=tanh)
         return torch.mul(o, tanh, out=h), c
 
