@@ -280,7 +280,7 @@ class LSTM(TorchCell):
         """On `torch.nn.LSTM`'s kernel, on packed input, so that the last c is the true one."""
         layout = Layout.of(x.shape[0], x.shape[1], lengths, self.weight_hh.device)
         first = [layout.sort(member)[None] for member in self.start(x, state)]
-        counts = torch.tensor([rows for rows, _, _ in layout.blocks])
+        counts = torch.tensor(layout.sizes)
         packed = layout.pack(vectors(x))
         states, h, c = torch.lstm(packed, counts, first, self.weights, *KERNEL[:-1])
         return layout.unpack(states), (layout.unsort(h[0]), layout.unsort(c[0]))
