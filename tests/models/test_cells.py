@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.models.layers.cells import CELLS, LSTM, Cell, TorchCell, Words
+from regard.models.layers.cells import CELLS, LSTM, UGRNN, Cell, TorchCell, Words
 
 NN = {"tanh": nn.RNN, "lstm": nn.LSTM, "gru-torch": nn.GRU}
 LENGTHS = torch.tensor([7, 1, 4, 7, 2])
@@ -90,6 +90,26 @@ def test_gradient_by_finite_differences(cell: Cell) -> None:
         return states, *final
 
     assert torch.autograd.gradcheck(run, (x,))
+
+
+def test_the_way_back_can_be_taken_twice(cell: Cell) -> None:
+    x = torch.randn(3, 4, 6)
+    states, _ = cell(x, torch.tensor([4, 2, 1]))
+    first, second = (
+        torch.autograd.grad(states.sum(), list(cell.parameters()), retain_graph=True)
+        for _ in range(2)
+    )
+    torch.testing.assert_close(first, second, atol=0, rtol=0)
+
+
+def test_a_cell_needs_only_a_step() -> None:
+    class Slow(UGRNN):
+        kernel = None
+
+    slow, fast = Slow(6, 11), UGRNN(6, 11)
+    slow.load_state_dict(fast.state_dict())
+    x = torch.randn(5, 7, 6)
+    torch.testing.assert_close(slow(x, LENGTHS), fast(x, LENGTHS), **CLOSE)
 
 
 @pytest.mark.parametrize("name", NN)
