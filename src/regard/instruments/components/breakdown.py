@@ -40,14 +40,11 @@ class Shares(Measured):
     site: str
     exact: bool  # the score is bilinear, so that the terms add up to it
     top: int
+    described = ("top", "site", "exact")
 
     def values(self) -> dict[str, float]:
         """The nine absolute shares."""
         return dict(zip(TERMS, map(float, self.absolute), strict=True))
-
-    def about(self) -> dict[str, Any]:
-        """How many positions, where, and whether the terms add up."""
-        return {"top": self.top, "site": self.site, "exact": self.exact}
 
 
 class Totals:
@@ -111,10 +108,10 @@ def _per_step(shares: Tensor) -> Array:
     return found
 
 
-@dataclass(frozen=True)
 class Breakdown(Result[Shares]):
     """The nine shares over seeds."""
 
+    title = "Breakdown of the alignment, top {first.top}"
     within = SHARE
 
     @property
@@ -131,8 +128,7 @@ class Breakdown(Result[Shares]):
     def table(self) -> Table:
         """Absolute and signed share of each term."""
         rows = tuple((name, value, self.signed[name]) for name, value in self.estimates().items())
-        title = f"Breakdown of the alignment, top {self.first.top}, {self.over_seeds}"
-        return Table(title, ("term (decoder-encoder)", "share", "signed"), rows)
+        return Table(self.heading(), ("term (decoder-encoder)", "share", "signed"), rows)
 
     def pairs(self, least: int = 20) -> Table:
         """Word pairs by how often they are among the top positions, with their shares."""

@@ -62,7 +62,6 @@ class Groups(Measured):
         }
 
 
-@dataclass(frozen=True)
 class ClustersResult(Result[Groups]):
     """Groups of each seed; the figure shows the first."""
 

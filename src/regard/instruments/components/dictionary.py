@@ -52,7 +52,6 @@ class Dictionary(Measured):
         } | lengths
 
 
-@dataclass(frozen=True)
 class DictionaryResult(Result[Dictionary]):
     """Dictionaries over seeds."""
 

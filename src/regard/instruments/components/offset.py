@@ -39,7 +39,6 @@ class Offsets(Measured):
         }
 
 
-@dataclass(frozen=True)
 class OffsetResult(Result[Offsets]):
     """Offsets over seeds."""
 

@@ -52,7 +52,6 @@ class Pull(Measured):
         return found
 
 
-@dataclass(frozen=True)
 class PullResult(Result[Pull]):
     """Pulls over seeds."""
 

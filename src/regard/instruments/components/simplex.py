@@ -37,7 +37,6 @@ class Corners(Measured):
         }
 
 
-@dataclass(frozen=True)
 class SimplexResult(Result[Corners]):
     """The corners of each seed; the figure shows the mean cosines of those with equal words."""
 

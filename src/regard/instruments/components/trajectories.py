@@ -75,7 +75,6 @@ def _adjacent(points: Array) -> float:
     return float((np.abs(nearest - np.arange(len(points))) == 1).mean())
 
 
-@dataclass(frozen=True)
 class TrajectoriesResult(Result[Trajectories]):
     """The paths of each seed; the figure shows the first."""
 

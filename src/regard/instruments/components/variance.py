@@ -30,7 +30,6 @@ class Spread(Measured):
         return {"left": left, "drop": 1 - left}
 
 
-@dataclass(frozen=True)
 class VarianceResult(Result[Spread]):
     """Ratios over seeds."""
 

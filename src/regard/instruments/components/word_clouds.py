@@ -42,7 +42,6 @@ class Clouds(Measured):
         }
 
 
-@dataclass(frozen=True)
 class WordCloudsResult(Result[Clouds]):
     """The input components of each seed; the figure shows the first."""
 

@@ -129,7 +129,6 @@ class Stages(Measured):
         }
 
 
-@dataclass(frozen=True)
 class StagesResult(Result[Stages]):
     """Accuracies over models, stage by stage."""
 

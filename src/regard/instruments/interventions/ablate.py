@@ -52,7 +52,6 @@ class Ablated(Measured):
         return found
 
 
-@dataclass(frozen=True)
 class AblateResult(Result[Ablated]):
     """Accuracies over seeds."""
 

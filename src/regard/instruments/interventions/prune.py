@@ -45,7 +45,6 @@ class Pruned(Stages):
     left: float = 1.0  # the share of all parameters that is not zero
 
 
-@dataclass(frozen=True)
 class PruneResult(StagesResult):
     """Accuracies over runs: as it was, pruned, and retrained in either way."""
 

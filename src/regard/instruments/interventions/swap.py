@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,7 +32,6 @@ from regard.runs import Run
 MEANING = {"cell": ("weight_ih", "weight_hh"), "heads": ("attention.",)}
 
 
-@dataclass(frozen=True)
 class SwapResult(StagesResult):
     """Accuracies over pairs of runs: as it was, with the other's component, and retrained."""
 

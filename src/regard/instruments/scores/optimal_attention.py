@@ -140,7 +140,6 @@ class Optimal(Measured):
         return self.found
 
 
-@dataclass(frozen=True)
 class OptimalResult(Result[Optimal]):
     """Losses and agreements of each seed; the heat maps are the first's."""
 

@@ -53,7 +53,6 @@ class Active(Measured):
         return found
 
 
-@dataclass(frozen=True)
 class ActivationsResult(Result[Active]):
     """Ranges over seeds; the figure shows units of the first."""
 

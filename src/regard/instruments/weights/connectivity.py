@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from regard.display import Edges, Figure, Line, Panel, Points, Table
+from regard.display import Edges, Figure, Line, Panel, Points
 from regard.errors import RegardError
 from regard.instruments._geometry import mean_finite
 from regard.instruments.registry import instrument
@@ -56,10 +56,7 @@ class Graph(Measured):
     weights: Array  # (next, previous)
     kept: Array  # the same shape, True where there is an edge
     names: tuple[str, ...]  # of the next units
-
-    def about(self) -> dict[str, Any]:
-        """Which block."""
-        return {"block": self.block}
+    described = ("block",)
 
     def degrees(self, end: str) -> Array:
         """Edges per unit: `in` of the next units, `out` of the previous ones. (unit,)"""
@@ -107,19 +104,13 @@ class Graph(Measured):
         return found[0], found[1]
 
 
-@dataclass(frozen=True)
 class ConnectivityResult(Result[Graph]):
     """Graphs of each seed; the figure shows the first's."""
 
+    title = "Graph of {first.block} ({first.weights.shape[0]} × {first.weights.shape[1]})"
+    headers = MEANINGS
     within = SHARE
     ranges = dict.fromkeys(("edges", "threshold", "modules"), SIZE)
-
-    def table(self) -> Table:
-        """A row per number, in words."""
-        rows = tuple((MEANINGS[name], value) for name, value in self.estimates().items())
-        size = " × ".join(map(str, self.first.weights.shape))
-        title = f"Graph of {self.first.block} ({size}), {self.over_seeds}"
-        return Table(title, ("what", "measured"), rows)
 
     def figure(self) -> Figure:
         """The graph, degrees from the busiest down, and polarity against degree."""

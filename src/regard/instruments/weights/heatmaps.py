@@ -26,7 +26,8 @@ class Shown(Measured):
 
     arrays: dict[str, Array]  # (to, from), in the order of the figure
     names: dict[str, tuple[str, ...]]  # of the rows
-    clip: float | None
+    clip: float | None  # where colours end
+    described = ("clip",)
 
     def clipped(self, block: str) -> float:
         """The share of the weights beyond ±clip; 0 where nothing is clipped."""
@@ -49,12 +50,7 @@ class Shown(Measured):
             found[block, "clipped"] = self.clipped(block)
         return found
 
-    def about(self) -> dict[str, Any]:
-        """Where colours end."""
-        return {"clip": self.clip}
 
-
-@dataclass(frozen=True)
 class HeatmapsResult(Result[Shown]):
     """Blocks of each seed; the figure shows the first's."""
 

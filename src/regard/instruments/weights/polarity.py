@@ -70,10 +70,10 @@ class Polar(Measured):
         }
 
 
-@dataclass(frozen=True)
 class PolarityResult(Result[Polar]):
     """Correlations over seeds; the figure shows the first."""
 
+    title = "Mean weight per {settings[side]} unit in two gates"
     columns = ("matrix",)
     headers = {
         "pearson": "Pearson",
@@ -84,10 +84,6 @@ class PolarityResult(Result[Polar]):
     }
     within = CORRELATION
     ranges = {"opposite": SHARE}
-
-    def heading(self) -> str:
-        """Which units."""
-        return f"Mean weight per {self.settings['side']} unit in two gates, {self.over_seeds}"
 
     def figure(self) -> Figure:
         """A panel per matrix: one gate's means against the other's."""

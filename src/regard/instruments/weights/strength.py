@@ -67,7 +67,6 @@ class Strength(Measured):
         }
 
 
-@dataclass(frozen=True)
 class StrengthResult(Result[Strength]):
     """Shares over seeds."""
 

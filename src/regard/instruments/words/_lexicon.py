@@ -138,7 +138,6 @@ class Lexicon(Measured):
 L = TypeVar("L", bound=Lexicon)
 
 
-@dataclass(frozen=True, eq=False)
 class LexiconResult(Result[L]):
     """Tables of one corpus or of several; what one table can be asked, the first one is asked."""
 

@@ -31,7 +31,6 @@ class Aligned(Scored):
     levels: tuple[float, ...]  # AER with every position above a share of its row, by `LEVELS`
 
 
-@dataclass(frozen=True)
 class AERResult(Result[Aligned]):
     """Alignment error over seeds."""
 

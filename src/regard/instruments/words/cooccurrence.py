@@ -72,7 +72,6 @@ class Cooccurrence(Lexicon):
         return {**super().about(), "pairs": self.pairs, "spread": self.spread}
 
 
-@dataclass(frozen=True, eq=False)
 class CooccurrenceResult(LexiconResult[Cooccurrence]):
     """Count tables of one corpus or of several; the first is shown."""
 

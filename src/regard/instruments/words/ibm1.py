@@ -101,7 +101,6 @@ class IBM1(Lexicon):
         return {**super().about(), "likelihood": list(self.likelihood), "null": self.null}
 
 
-@dataclass(frozen=True, eq=False)
 class IBM1Result(LexiconResult[IBM1]):
     """Translation tables of one corpus or of several; the first is shown."""
 

@@ -245,7 +245,6 @@ class Scored(Measured):
         return {name: value for name, value in named.items() if math.isfinite(value)}
 
 
-@dataclass(frozen=True)
 class LinksResult(Result[Scored]):
     """Alignment error over several alignments of one text."""
 
