@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from regard.display import Bars, Figure, Line, Panel, Table
-from regard.errors import RegardError
-from regard.instruments._geometry import mean_finite
+from regard.instruments._geometry import mean_finite, rank_frequent
+from regard.instruments._settings import Count
 from regard.instruments.components._terms import TERMS, nine_terms, substituted_terms
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, Measured, Result, to_floats
@@ -104,8 +104,7 @@ class Totals:
 
 def _per_step(shares: Tensor) -> Array:
     """Sums over samples and positions. (term, sample, target, k) -> (term, target)"""
-    found: Array = shares.sum(dim=1).sum(dim=2).double().numpy()  # far faster than both at once
-    return found
+    return np.asarray(shares.sum(dim=1).sum(dim=2).double())  # far faster than both at once
 
 
 class Breakdown(Result[Shares]):
@@ -182,7 +181,7 @@ class Breakdown(Result[Shares]):
 
 @instrument(Breakdown)
 def breakdown(
-    recording: Recording, top: int = 5, site: str | None = None, per_sample: bool = False
+    recording: Recording, top: Count = 5, site: str | None = None, per_sample: bool = False
 ) -> Shares:
     """Shares of the nine terms of the alignment, over the `top` source positions of each step.
 
@@ -191,8 +190,6 @@ def breakdown(
     bilinear, terms are found by substitution (`substituted_terms`). `per_sample` keeps the
     shares of every sample, which takes memory for each.
     """
-    if top < 1:
-        raise RegardError(f"top={top} does not fit: look at 1 position or more.")
     parts = recording.decomposition.site(site)
     info, name = parts.site, parts.name
     target = recording.shape(f"{info.query_side}.words")[1]
@@ -258,8 +255,7 @@ def _rank_common(components: Components) -> Array:
     """Each word's place among the most frequent ones, -1 for the others."""
     counts = components.counts.sum(axis=1)
     places = np.full(len(counts), -1, dtype=np.int64)
-    order = np.argsort(-counts, kind="stable")[:COMMON]
-    order = order[counts[order] > 0]
+    order = rank_frequent(counts)[:COMMON]
     places[order] = np.arange(len(order))
     return places
 
@@ -301,5 +297,4 @@ def _per_sample(totals: Totals) -> Array | None:
     if not totals.samples:
         return None
     places = np.concatenate(totals.places)[:, None]
-    found: Array = np.concatenate(totals.samples) / np.maximum(places, 1)
-    return found
+    return np.asarray(np.concatenate(totals.samples) / np.maximum(places, 1))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.display import Figure, Heat, Line, Panel
-from regard.errors import RegardError
 from regard.instruments._geometry import mean_finite, rank_correlation, softmax
+from regard.instruments._settings import Count
 from regard.instruments.registry import instrument
 from regard.instruments.result import Measured, Result, to_floats
 from regard.recordings.recording import Recording
@@ -86,7 +86,7 @@ class OffsetResult(Result[Offsets]):
 @instrument(OffsetResult)
 def offset(
     recording: Recording,
-    window: int = 5,
+    window: Count = 5,
     site: str | None = None,
     head: int = 0,
     reach: float = 0.0,
@@ -98,8 +98,6 @@ def offset(
     not, it is what mean lengths imply: s · (mean source length / mean target length) − s.
     Only decoder steps that at least a share `reach` of the samples have are looked at.
     """
-    if window < 1:
-        raise RegardError(f"window={window} does not fit: look at 1 step or more on each side.")
     parts = recording.decomposition.site(site)
     steps = parts.head(head)[0].reached(reach)
     shares = softmax(parts.temporal(head)[:steps])  # (target, source)

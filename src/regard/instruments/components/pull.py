@@ -9,6 +9,7 @@ import numpy as np
 from regard.display import Bars, Figure, Line, Panel, Table
 from regard.errors import RegardError
 from regard.instruments._geometry import mean_finite
+from regard.instruments._settings import Count
 from regard.instruments.components.word_clouds import find_frequent
 from regard.instruments.registry import instrument
 from regard.instruments.result import Measured, Result, to_floats
@@ -89,8 +90,8 @@ class PullResult(Result[Pull]):
 @instrument(PullResult)
 def pull(
     recording: Recording,
-    window: int = 5,
-    words: int = SHOWN,
+    window: Count = 5,
+    words: Count = SHOWN,
     site: str | None = None,
     head: int = 0,
 ) -> Pull:
@@ -98,8 +99,6 @@ def pull(
 
     μ is that of the queries, χ + Δ that of the keys, in one `head` of one attention `site`.
     """
-    if window < 1 or words < 1:
-        raise RegardError("window and words are 1 or more.")
     parts = recording.decomposition.site(site)
     (queries, keys), info = parts.head(head), parts.site
     if not info.bilinear:

@@ -27,8 +27,7 @@ class Trajectories(Measured):
     @property
     def best(self) -> Array:
         """The source step with the largest μ_s·μ_t, for each decoder step. (target,)"""
-        found: Array = self.attention.argmax(axis=1)
-        return found
+        return np.asarray(self.attention.argmax(axis=1))
 
     def values(self) -> dict[str, float]:
         """Explained variance, how diagonal softmax(μ·μ) is, and how the paths join.
@@ -88,8 +87,8 @@ class TrajectoriesResult(Result[Trajectories]):
             flat = seed.axes.project(points)
             x, y = to_floats(flat[:, 0]), to_floats(flat[:, 1])
             marks.append(Line(side, x, y, colour=colour, points=True))
-            marks.append(Points("", x[:1], y[:1], colour, "square", 1.3))
-            marks.append(Points("", x[-1:], y[-1:], colour, "star", 1.3))
+            for end, shape in ((points[:1], "square"), (points[-1:], "star")):
+                marks.append(seed.axes.draw_points("", end, colour, shape=shape, size=1.3))
         target, source = seed.attention.shape
         heat = Heat(
             tuple(str(n + 1) for n in range(target)),
@@ -104,13 +103,7 @@ class TrajectoriesResult(Result[Trajectories]):
             "Mean states over time (square: first step, star: last)."
             f" {explained}{seed.axes.share(3):.0%} in three, first of {self.over_seeds}.",
             (
-                Panel(
-                    "Temporal components",
-                    seed.axes.label(0),
-                    seed.axes.label(1),
-                    tuple(marks),
-                    square=True,
-                ),
+                seed.axes.draw_panel("Temporal components", marks),
                 Panel("softmax(μ·μ)", "source step", "decoder step", (heat,)),
             ),
         )

@@ -21,12 +21,11 @@ from regard.instruments.interventions._retrain import (
     keep_shares,
     open_finished,
     retrain,
-    side_by_side,
 )
 from regard.instruments.registry import instrument
 from regard.instruments.result import count_nouns
 from regard.instruments.sources import Runs
-from regard.runs import Run
+from regard.runs import Run, run_all
 
 # Settings that give equal shapes another meaning, and a part of the names that they are about.
 MEANING = {"cell": ("weight_ih", "weight_hh"), "heads": ("attention.",)}
@@ -65,7 +64,7 @@ def swap(
     updates: int | None = None,
     epochs: int | None = None,
     out: str | Path | None = None,
-    train: Trainer = side_by_side,
+    train: Trainer = run_all,
 ) -> tuple[Stages, ...]:
     """Put a donor's component into a run's model, freeze it, train the rest (baan2019, 5.1).
 
@@ -89,7 +88,7 @@ def swaps(
     updates: int | None = None,
     epochs: int | None = None,
     out: str | Path | None = None,
-    train: Trainer = side_by_side,
+    train: Trainer = run_all,
 ) -> list[SwapResult]:
     """`swap` for several components, each by itself; all are trained side by side."""
     found = _swap_all(runs, donors, components, updates, epochs, out, train)

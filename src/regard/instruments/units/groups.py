@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from regard.display import Bars, Figure, Line, Panel, Points, Rule
-from regard.errors import RegardError
+from regard.instruments._settings import Positive, Share
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, Key, Measured, Range, Result, to_floats
 from regard.instruments.sources import Recordings
@@ -155,8 +155,8 @@ def groups(
     label: Label = "word",
     only: str | None = None,
     ranking: Ranking = "aggregate",
-    share: float = 0.95,
-    C: float = 1.0,
+    share: Share = 0.95,
+    C: Positive = 1.0,
     regularisation: Regularisation = "l2",
     splits: int = 5,
     test_share: float = 0.1,
@@ -173,8 +173,6 @@ def groups(
     Units are added one by one, with a new classifier each time, until its accuracy on the test
     steps reaches `share` of the full one. Other settings as in `probe`.
     """
-    if not 0 < share <= 1:
-        raise RegardError(f"share={share:g} does not fit: it is above 0 and at most 1.")
     reading = Reading(quantity, label, only, head, limit)
     how = Splitting(splits, test_share, by, seed)
     strength = inverse_penalty(C, regularisation)

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from regard.display import Edges, Figure, Line, Panel, Points
-from regard.errors import RegardError
 from regard.instruments._geometry import mean_finite
+from regard.instruments._settings import Share, Size
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, SIZE, Measured, Result, to_floats
 from regard.instruments.weights._blocks import Blocks, Matrices
@@ -60,8 +60,7 @@ class Graph(Measured):
 
     def degrees(self, end: str) -> Array:
         """Edges per unit: `in` of the next units, `out` of the previous ones. (unit,)"""
-        found: Array = self.kept.sum(axis=ENDS[end])
-        return found
+        return np.asarray(self.kept.sum(axis=ENDS[end]))
 
     def polarity(self, end: str, everything: bool = False) -> Array:
         """Σ w / Σ |w| per unit over its edges, or over all its weights. (unit,), NaN: no edge"""
@@ -163,8 +162,8 @@ class ConnectivityResult(Result[Graph]):
 def connectivity(
     blocks: Blocks,
     block: str | None = None,
-    threshold: float | None = None,
-    top: float = 0.01,
+    threshold: Size | None = None,
+    top: Share = 0.01,
     order: Order = "own",
 ) -> Graph:
     """The graph of a block's strongest weights: hubs, polarity, modularity.
@@ -174,10 +173,6 @@ def connectivity(
     stand in the figure. Instead of runs, modules of PyTorch or mappings from names to matrices
     will do.
     """
-    if not 0 < top <= 1:
-        raise RegardError(f"top={top:g} does not fit: it is a share, more than 0 and at most 1.")
-    if threshold is not None and threshold < 0:
-        raise RegardError(f"threshold={threshold:g} does not fit: it is 0 or more.")
     gates = ("encoder.0.W_hh.update", "encoder.0.W_hh.input", "encoder.0.W_hh")
     name = block or blocks.first(*gates, "encoder.0.W_ih.update")
     array = blocks[name]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from regard.display import Bars, Figure, Heat, Line, Panel, Table
-from regard.errors import RegardError
 from regard.instruments._geometry import mean_finite
+from regard.instruments._settings import Size
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, SIZE, Measured, Result, estimate_over_seeds, to_floats
 from regard.instruments.weights._blocks import Blocks, Matrices
@@ -36,8 +36,7 @@ class Shown(Measured):
 
     def rows(self, block: str) -> Array:
         """Mean |w| of each row. (row,)"""
-        found: Array = np.abs(self.arrays[block].astype(np.float64)).mean(axis=1)
-        return found
+        return np.asarray(np.abs(self.arrays[block].astype(np.float64)).mean(axis=1))
 
     def values(self) -> dict[tuple[str, str], float]:
         """Per block how many weights, mean |w|, the largest |w|, and the share clipped."""
@@ -152,15 +151,13 @@ class HeatmapsResult(Result[Shown]):
 
 
 @instrument(HeatmapsResult, Matrices())
-def heatmaps(blocks: Blocks, block: str | None = None, clip: float | None = 1.0) -> Shown:
+def heatmaps(blocks: Blocks, block: str | None = None, clip: Size | None = 1.0) -> Shown:
     """Weight matrices as heat maps, with their size, mean |w| and the share beyond ±clip.
 
     `block` is a name such as `decoder.embedding` (the default) or the beginning of several:
     `encoder.0.W_hh` is its gates. `clip=0` clips nothing. Instead of runs, modules of PyTorch or
     mappings from names to matrices will do.
     """
-    if clip is not None and clip < 0:
-        raise RegardError(f"clip={clip:g} does not fit: it is 0 (nothing is clipped) or more.")
     chosen = blocks.under(block or blocks.first("decoder.embedding", "readout"))
     arrays = {name: blocks[name] for name in chosen}
     return Shown(arrays, {name: blocks.rows(name) for name in chosen}, clip or None)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import comb
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from regard.display import Bars, Figure, Line, Panel, Points, Span
 from regard.errors import RegardError
+from regard.instruments._settings import Positive, Share
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, Key, Measured, Range, Result, to_floats
 from regard.instruments.sources import Runs
@@ -122,12 +124,12 @@ def strength(
     quantity: str = "encoder.states",
     label: Label = "word",
     only: str | None = None,
-    top: float = 0.05,
+    top: Annotated[Share, Field(lt=1)] = 0.05,
     weights: Way = "both",
     norm: Norm = "mean",
     ranking: Ranking = "aggregate",
-    share: float = 0.95,
-    C: float = 1.0,
+    share: Share = 0.95,
+    C: Positive = 1.0,
     splits: int = 5,
     test_share: float = 0.1,
     by: By = "sample",
@@ -143,8 +145,6 @@ def strength(
     `both`. `chance` is what any units would reach, and `p` how likely as many are by chance
     (hypergeometric, the median over splits). Takes runs, because recordings hold no weights.
     """
-    if not 0 < top < 1 or not 0 < share <= 1:
-        raise RegardError("top lies between 0 and 1, and share is above 0 and at most 1.")
     if ranking == "both":
         raise RegardError("strength takes one ranking: aggregate or first-class.")
     reading, how = Reading(quantity, label, only), Splitting(splits, test_share, by, seed)

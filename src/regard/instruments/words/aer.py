@@ -11,6 +11,7 @@ import numpy as np
 
 from regard.display import Bars, Figure, Line, Panel, Rule
 from regard.errors import RegardError
+from regard.instruments._settings import Share
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, Result
 from regard.instruments.scores._scores import Scores
@@ -82,7 +83,7 @@ class SoftAlignments(Recordings):
 def aer(
     source: Scores | Recording,
     gold: Any = None,
-    threshold: float | None = None,
+    threshold: Share | None = None,
     site: str | None = None,
     head: int | None = None,
     pieces: Pool = "sum",
@@ -95,8 +96,6 @@ def aer(
     a list of alignments; of a recording it may be left out where its task says what to attend to.
     Attention between pieces of words becomes one between words first, by `pieces`.
     """
-    if threshold is not None and not 0 < threshold <= 1:
-        raise RegardError(f"threshold={threshold:g} does not fit: it is a share of a row, 0 to 1.")
     known = read_alignments(gold, first) if isinstance(gold, (str, Path)) else gold
     if isinstance(source, Scores):
         return _score(source, known, threshold)
@@ -127,8 +126,7 @@ def _choose_links(scores: Scores, threshold: float | None) -> Array:
             " probabilities instead of their logarithms."
         )
     sums = values.sum(axis=2, keepdims=True)
-    above: Array = (values >= threshold * sums) & scores.mask & (sums > 0)
-    return above
+    return np.asarray((values >= threshold * sums) & scores.mask & (sums > 0))
 
 
 def _score(scores: Scores, gold: Sequence[Alignment] | None, threshold: float | None) -> Aligned:
