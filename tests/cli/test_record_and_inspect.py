@@ -105,7 +105,7 @@ FAULTS: dict[str, tuple[tuple[str, ...], list[str]]] = {
     ),
     "too few": (
         ("aed file", "breakdown", "top=0"),
-        ["top=0 does not fit", "1 or more"],
+        ["top='0' does not fit", "1 or more"],
     ),
     "flag": (("aed file", "breakdown", "--top", "0"), ["--top"]),
     "site": (("aed file", "breakdown", "site=atention"), ["Did you mean 'attention'"]),

@@ -66,12 +66,18 @@ def softmax(scores: Array) -> Array:
     return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
 
 
-def mean_finite(rows: Sequence[Array]) -> Array:
-    """The mean over seeds of what is a number, NaN where nothing is; some may be shorter."""
+def stack_padded(rows: Sequence[Array]) -> Array:
+    """Arrays of which some may be shorter as one, NaN where one has nothing. (row, …)"""
     shape = tuple(np.max([row.shape for row in rows], axis=0))
     values = np.full((len(rows), *shape), np.nan)
     for number, row in enumerate(rows):
         values[number][tuple(slice(size) for size in row.shape)] = row
+    return values
+
+
+def mean_finite(rows: Sequence[Array]) -> Array:
+    """The mean over seeds of what is a number, NaN where nothing is; some may be shorter."""
+    values = stack_padded(rows)
     finite = np.isfinite(values)
     counts = finite.sum(axis=0)
     sums = np.where(finite, values, 0).sum(axis=0)

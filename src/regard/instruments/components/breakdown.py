@@ -151,8 +151,8 @@ class Breakdown(Result[Shares]):
             ("other six", by_step[3:].sum(axis=0)),
         )
         lines = tuple(
-            Line(label, steps, to_floats(values), colour=number, points=True)
-            for number, (label, values) in enumerate(groups)
+            Line(label, steps, to_floats(values), colour=colour, points=True)
+            for colour, (label, values) in enumerate(groups)
         )
         how = "" if self.first.exact else " The score is not bilinear: terms by substitution."
         return Figure(
@@ -265,21 +265,16 @@ def _average(totals: Totals, recording: Recording, name: str, site: Site, top: i
     per_step = np.maximum(totals.counts.sum(axis=0), 1)
     steps = int(np.flatnonzero(totals.counts.sum(axis=0)).max(initial=0)) + 1
     heads = np.maximum(totals.counts.sum(axis=1), 1)[:, None]
-    names = [
-        {
-            int(place): recording.words(side)[number]
-            for number, place in enumerate(common)
-            if place >= 0
-        }
-        for side, common in zip((site.query_side, site.key_side), totals.common, strict=True)
-    ]
-    width = int(totals.common[1].max()) + 1
-    pairs = {
-        (names[0][int(i) // width], names[1][int(i) % width]): np.append(
-            totals.pairs[:-1, i] / totals.pairs[-1, i], totals.pairs[-1, i]
-        )
-        for i in np.flatnonzero(totals.pairs[-1])
-    }
+    sides = (recording.words(side) for side in (site.query_side, site.key_side))
+    ours, theirs = (
+        {int(place): word for word, place in zip(words, common, strict=True) if place >= 0}
+        for words, common in zip(sides, totals.common, strict=True)
+    )
+    pairs = {}
+    for index in np.flatnonzero(totals.pairs[-1]):
+        own, other = divmod(int(index), int(totals.common[1].max()) + 1)
+        sums, times = totals.pairs[:-1, index], totals.pairs[-1, index]
+        pairs[ours[own], theirs[other]] = np.append(sums / times, times)
     return Shares(
         totals.absolute.sum(axis=(0, 2)) / count,
         totals.signed.sum(axis=(0, 2)) / count,

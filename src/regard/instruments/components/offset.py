@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.display import Figure, Heat, Line, Panel
-from regard.instruments._geometry import mean_finite, rank_correlation, softmax
+from regard.instruments._geometry import mean_finite, rank_correlation, softmax, stack_padded
 from regard.instruments._settings import Count
 from regard.instruments.registry import instrument
 from regard.instruments.result import Measured, Result, to_floats
@@ -54,12 +54,9 @@ class OffsetResult(Result[Offsets]):
             "softmax(μ·μ), scaled by row",
             numbers=False,
         )
-        longest = max(len(s.best) for s in self.seeds)
-        best = np.full((self.n, longest), np.nan)  # seeds may have seen phrases of other lengths
-        for number, s in enumerate(self.seeds):
-            best[number, : len(s.best)] = s.best
+        best = stack_padded([s.best for s in self.seeds])  # phrases may have other lengths
         data = mean_finite([s.data for s in self.seeds])
-        steps = to_floats(range(1, longest + 1))
+        steps = to_floats(range(1, best.shape[1] + 1))
         lines = (
             Line(
                 "largest μ·μ",

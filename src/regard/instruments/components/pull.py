@@ -56,13 +56,14 @@ class Pull(Measured):
 class PullResult(Result[Pull]):
     """Pulls over seeds."""
 
+    title = "Pull of the input-delta components"
+
     def table(self) -> Table:
         """A row per word."""
         found = self.estimates()
         words = [word for word in self.first.words if word in found]
         rows = tuple((word, found[word], found.get(f"slope of {word}", "")) for word in words)
-        title = f"Pull of the input-delta components, {self.over_seeds}"
-        return Table(title, ("word", "(χ+Δ)·μ at t = s", "slope per step of t − s"), rows)
+        return Table(self.heading(), ("word", "(χ+Δ)·μ at t = s", "slope per step of t − s"), rows)
 
     def figure(self) -> Figure:
         """Bars at t = s, and lines over the offset."""

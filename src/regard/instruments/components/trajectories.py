@@ -87,8 +87,8 @@ class TrajectoriesResult(Result[Trajectories]):
             flat = seed.axes.project(points)
             x, y = to_floats(flat[:, 0]), to_floats(flat[:, 1])
             marks.append(Line(side, x, y, colour=colour, points=True))
-            for end, shape in ((points[:1], "square"), (points[-1:], "star")):
-                marks.append(seed.axes.draw_points("", end, colour, shape=shape, size=1.3))
+            marks.append(Points("", x[:1], y[:1], colour, "square", 1.3))
+            marks.append(Points("", x[-1:], y[-1:], colour, "star", 1.3))
         target, source = seed.attention.shape
         heat = Heat(
             tuple(str(n + 1) for n in range(target)),

@@ -36,12 +36,13 @@ class Spread(Measured):
 class VarianceResult(Result[Spread]):
     """Ratios over seeds."""
 
+    title = "Variance left without μ, encoder"
+
     def table(self) -> Table:
         """The mean over words, then the most frequent words."""
         rows = [("all words", self.estimates()["left"])]
         rows += self._by_word().items()
-        title = f"Variance left without μ, encoder, {self.over_seeds}"
-        return Table(title, ("word", "left"), tuple(rows))
+        return Table(self.heading(), ("word", "left"), tuple(rows))
 
     def _by_word(self) -> dict[str, Estimate]:
         """Of the most frequent words of the first seed, those that all seeds have."""

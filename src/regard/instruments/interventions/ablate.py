@@ -55,6 +55,7 @@ class Ablated(Measured):
 class AblateResult(Result[Ablated]):
     """Accuracies over seeds."""
 
+    title = "Word accuracy after a change of the attention"
     within = SHARE
 
     def label(self, key: Key) -> str:
@@ -69,8 +70,7 @@ class AblateResult(Result[Ablated]):
         found = self.estimates()
         base = found["baseline"].mean
         rows = tuple((name, value, base - value.mean) for name, value in found.items())
-        title = f"Word accuracy after a change of the attention, {self.over_seeds}"
-        return Table(title, ("change", "accuracy", "lost"), rows)
+        return Table(self.heading(), ("change", "accuracy", "lost"), rows)
 
     def figure(self) -> Figure:
         """One panel per way, bars by where, a colour per part."""

@@ -78,7 +78,8 @@ def swap(
 
     >>> regard.swap(guided, baseline, "decoder.embedding", epochs=100)  # doctest: +SKIP
     """
-    return tuple(_swap_all(runs, donors, [component], updates, epochs, out, train)[component])
+    (found,) = swaps(runs, donors, [component], updates, epochs, out, train)
+    return found.seeds
 
 
 def swaps(
@@ -91,21 +92,6 @@ def swaps(
     train: Trainer = run_all,
 ) -> list[SwapResult]:
     """`swap` for several components, each by itself; all are trained side by side."""
-    found = _swap_all(runs, donors, components, updates, epochs, out, train)
-    return [
-        SwapResult(tuple(seeds), {"component": component}) for component, seeds in found.items()
-    ]
-
-
-def _swap_all(
-    runs: Any,
-    donors: Any,
-    components: Sequence[str],
-    updates: int | None,
-    epochs: int | None,
-    out: str | Path | None,
-    train: Trainer,
-) -> dict[str, list[Stages]]:
     into, given = together([partial(open_finished, runs), partial(open_finished, donors)])
     if len(into) != len(given):
         both = f"{count_nouns(len(into), 'receiving run')} and {count_nouns(len(given), 'donor')}"
@@ -129,7 +115,9 @@ def _swap_all(
         }
         made = Stages(stages, {"retrained": str(new.folder)})
         found.setdefault(component, []).append(made)
-    return found
+    return [
+        SwapResult(tuple(seeds), {"component": component}) for component, seeds in found.items()
+    ]
 
 
 def exchange(

@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from regard.errors import RegardError
 from regard.recordings.storage import Array
 
 TOLERANCE = 1e-4
@@ -24,6 +25,8 @@ Regularisation = Literal["l2", "none"]
 
 def inverse_penalty(C: float, regularisation: Regularisation) -> float:
     """C, or infinity for none."""
+    if not C > 0:
+        raise RegardError(f"C={C:g} does not fit: it is above 0, and larger means less penalty.")
     return float("inf") if regularisation == "none" else C
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from regard.display import Bars, Figure, Line, Panel, Points, Rule
-from regard.instruments._settings import Positive, Share
+from regard.instruments._settings import Share
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, Key, Measured, Range, Result, to_floats
 from regard.instruments.sources import Recordings
@@ -156,7 +156,7 @@ def groups(
     only: str | None = None,
     ranking: Ranking = "aggregate",
     share: Share = 0.95,
-    C: Positive = 1.0,
+    C: float = 1.0,
     regularisation: Regularisation = "l2",
     splits: int = 5,
     test_share: float = 0.1,

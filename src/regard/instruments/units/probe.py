@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from regard.display import Bars, Figure, Panel, Rule
-from regard.instruments._settings import Positive
 from regard.instruments.registry import instrument
 from regard.instruments.result import CORRELATION, SHARE, Measured, Result, estimate_over_seeds
 from regard.instruments.sources import Recordings
@@ -95,7 +94,7 @@ def probe(
     quantity: str = "encoder.states",
     label: Label = "word",
     only: str | None = None,
-    C: Positive = 1.0,
+    C: float = 1.0,
     regularisation: Regularisation = "l2",
     splits: int = 5,
     test_share: float = 0.1,

@@ -53,6 +53,7 @@ class Shown(Measured):
 class HeatmapsResult(Result[Shown]):
     """Blocks of each seed; the figure shows the first's."""
 
+    title = "Weights"
     within = SIZE
     ranges = {"clipped": SHARE}
 
@@ -84,10 +85,8 @@ class HeatmapsResult(Result[Shown]):
                     (f"{block}: {name}", "row", value, None, None)
                     for name, value in self.rows(block).items()
                 ]
-        title = f"Weights, {self.over_seeds}"
-        return Table(
-            title, ("block", "size", "mean |w|", "largest |w|", "share clipped"), tuple(rows)
-        )
+        columns = ("block", "size", "mean |w|", "largest |w|", "share clipped")
+        return Table(self.heading(), columns, tuple(rows))
 
     def figure(self) -> Figure:
         """A heat map per block, and mean |w| per row over seeds."""

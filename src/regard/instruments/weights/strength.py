@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from math import comb
 from typing import Annotated, Any
@@ -49,23 +50,16 @@ class Strength(Measured):
 
     def values(self) -> dict[str, float]:
         """Means over splits; of the p-values the median."""
-        hits = [len(self.strong & set(group.units)) for group in self.groups]
-        sizes = [len(group.units) for group in self.groups]
         every, strong = len(self.strengths), len(self.strong)
+        found = [(len(self.strong & set(g.units)), len(g.units)) for g in self.groups]
+        tails = [hypergeometric_tail(hits, size, strong, every) for hits, size in found]
         place = np.argsort(np.argsort(self.strengths)) / max(every - 1, 1)
         return {
-            "share": float(np.mean([h / s for h, s in zip(hits, sizes, strict=True)])),
+            "share": float(np.mean([hits / size for hits, size in found])),
             "chance": strong / every,
-            "p": float(
-                np.median(
-                    [
-                        hypergeometric_tail(h, s, strong, every)
-                        for h, s in zip(hits, sizes, strict=True)
-                    ]
-                )
-            ),
+            "p": float(np.median(tails)),
             "mean rank": float(np.mean([place[list(g.units)].mean() for g in self.groups])),
-            "units": float(np.mean(sizes)),
+            "units": float(np.mean([size for _, size in found])),
         }
 
 
@@ -83,10 +77,7 @@ class StrengthResult(Result[Strength]):
         seed, found = self.first, self.estimates()
         order = np.argsort(-seed.strengths, kind="stable")
         sizes, place = seed.strengths[order], np.argsort(order, kind="stable")
-        often: dict[int, int] = {}
-        for group in seed.groups:
-            for unit in group.units:
-                often[unit] = often.get(unit, 0) + 1
+        often = Counter(unit for group in seed.groups for unit in group.units)
         every, some = (
             [u for u, n in often.items() if (n == len(seed.groups)) == always]
             for always in (True, False)

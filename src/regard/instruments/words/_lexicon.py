@@ -121,8 +121,9 @@ class Lexicon(Measured):
         }
 
     def about(self) -> dict[str, Any]:
-        """The sizes, as whole numbers."""
-        return {name: int(value) for name, value in Lexicon.values(self).items()}
+        """The sizes, as whole numbers, and what is `described`."""
+        sizes = {name: int(value) for name, value in Lexicon.values(self).items()}
+        return {**sizes, **super().about()}
 
 
 L = TypeVar("L", bound=Lexicon)

@@ -42,17 +42,12 @@ class AERResult(Result[Aligned]):
         """Error, precision and recall; and the error where several positions may be linked."""
         found = self.estimates()
         bars = Bars.of("", {k: v for k, v in found.items() if k != "links"})
-        over = [
-            Estimate.share(seed.levels[k] for seed in self.seeds)
-            for k in range(len(self.first.levels))
-        ]
-        means, low, high = (tuple(getattr(e, n) for e in over) for n in ("mean", "low", "high"))
-        lines: list[Line] = [Line("", LEVELS, means, low, high)] if over else []
         panels = [Panel("Links", "measure", "share", (bars,), (0, 1.05))]
-        if lines:
-            rule = Rule("as measured", y=found["aer"].mean)
+        if self.first.levels:
+            over = map(Estimate.share, zip(*(seed.levels for seed in self.seeds), strict=True))
+            marks = Line.of("", LEVELS, over), Rule("as measured", y=found["aer"].mean)
             axis = "share of its row that links a position"
-            panels.append(Panel("Several links", axis, "AER", (*lines, rule), (0, 1.05)))
+            panels.append(Panel("Several links", axis, "AER", marks, (0, 1.05)))
         return Figure(
             "aer",
             f"Alignment error rate {found['aer']}: 0 where the links are those of the gold"

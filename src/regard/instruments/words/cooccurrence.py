@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
@@ -37,6 +36,7 @@ class Cooccurrence(Lexicon):
     """
 
     pairs: int = 0  # sentence pairs that were counted
+    described = ("pairs", "spread")
 
     @property
     def spread(self) -> float:
@@ -65,10 +65,6 @@ class Cooccurrence(Lexicon):
     def values(self) -> dict[str, float]:
         """Sizes, and the spread."""
         return {**super().values(), "pairs": float(self.pairs), "spread": self.spread}
-
-    def about(self) -> dict[str, Any]:
-        """Sizes, and the spread."""
-        return {**super().about(), "pairs": self.pairs, "spread": self.spread}
 
 
 class CooccurrenceResult(LexiconResult[Cooccurrence]):

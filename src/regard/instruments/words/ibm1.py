@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -43,6 +43,7 @@ class IBM1(Lexicon):
 
     likelihood: tuple[float, ...] = ()
     null: bool = False
+    described = ("likelihood", "null")
 
     # By their names in the paper: Trans(o|i) (eq. 17), the likeliest o of i, and β (eq. 18).
     translation, best, beta = Lexicon.value, Lexicon.highest, Lexicon.scores
@@ -87,10 +88,6 @@ class IBM1(Lexicon):
     def values(self) -> dict[str, float]:
         """Sizes, and the last likelihood."""
         return {**super().values(), "log-likelihood": self.likelihood[-1]}
-
-    def about(self) -> dict[str, Any]:
-        """Sizes, and the likelihoods."""
-        return {**super().about(), "likelihood": list(self.likelihood), "null": self.null}
 
 
 class IBM1Result(LexiconResult[IBM1]):
