@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from regard.instruments.result import CORRELATION, SHARE
-from regard.instruments.scores._picture import Scored, ScoredResult
+from regard.instruments.scores._picture import Pictured, PicturedResult
 from regard.instruments.scores._scores import Scores
 
 
-class Probed(Scored):
+class Probed(Pictured):
     """log β of one model beside something to compare it with."""
 
     @property
@@ -17,10 +17,10 @@ class Probed(Scored):
         """β itself."""
         return Scores(np.exp(self.scores.values) * self.scores.mask, self.scores.mask)
 
-    pictured = beta
+    drawn = beta
 
 
-class ProbeOfWords(ScoredResult[Probed]):
+class ProbeOfWords(PicturedResult[Probed]):
     """A lexical probe over seeds."""
 
     caption = (

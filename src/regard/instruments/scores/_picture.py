@@ -14,7 +14,7 @@ MOST = 24  # words that a heat map can show
 
 
 @dataclass(frozen=True)
-class Scored(Measured):
+class Pictured(Measured):
     """Scores of one model, and what they are compared with."""
 
     scores: Scores
@@ -23,7 +23,7 @@ class Scored(Measured):
     found: dict[str, float]
 
     @property
-    def pictured(self) -> Scores:
+    def drawn(self) -> Scores:
         """What is drawn."""
         return self.scores
 
@@ -32,10 +32,10 @@ class Scored(Measured):
         return self.found
 
 
-S = TypeVar("S", bound=Scored)
+S = TypeVar("S", bound=Pictured)
 
 
-class ScoredResult(Result[S]):
+class PicturedResult(Result[S]):
     """Scores over seeds; the figure shows the first's first sentence."""
 
     shown: ClassVar[str]
@@ -50,7 +50,7 @@ class ScoredResult(Result[S]):
         first = self.first
         source, target = (side[:MOST] for side in first.words)
         panels = []
-        for title, scores in ((self.shown, first.pictured), (self.compared, first.beside)):
+        for title, scores in ((self.shown, first.drawn), (self.compared, first.beside)):
             if scores is not None:
                 values = scores.values[0, : len(target), : len(source)]
                 panels.append(draw_scores(title, values, source, target))

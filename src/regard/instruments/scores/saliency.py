@@ -10,7 +10,7 @@ from regard.errors import RegardError
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE
 from regard.instruments.scores._agreement import agreement
-from regard.instruments.scores._picture import Scored, ScoredResult
+from regard.instruments.scores._picture import Pictured, PicturedResult
 from regard.instruments.scores._reading import (
     compare_scores,
     is_uniform,
@@ -27,7 +27,7 @@ CHECKS = ("finite differences", "completeness")  # that were made when it was re
 
 
 @dataclass(frozen=True)
-class Salient(Scored):
+class Salient(Pictured):
     """Δ of one model, its attention, and how well the numbers can be trusted."""
 
     method: str
@@ -44,7 +44,7 @@ class Salient(Scored):
         return "by gradient" if self.method == "gradient" else "by integrated gradients"
 
 
-class SaliencyResult(ScoredResult[Salient]):
+class SaliencyResult(PicturedResult[Salient]):
     """Saliency over seeds."""
 
     title = "Saliency ({first.method})"
