@@ -103,10 +103,7 @@ FAULTS: dict[str, tuple[tuple[str, ...], list[str]]] = {
         ("aed file", "pahts", "lean", "window=x", "wndow=1"),
         ["'paths'", "'x'", "wndow"],
     ),
-    "too few": (
-        ("aed file", "breakdown", "top=0"),
-        ["top='0' does not fit", "1 or more"],
-    ),
+    "too few": (("aed file", "breakdown", "top=0"), ["top='0' does not fit breakdown: it is 1"]),
     "flag": (("aed file", "breakdown", "--top", "0"), ["--top"]),
     "site": (("aed file", "breakdown", "site=atention"), ["Did you mean 'attention'"]),
     "head": (("aed file", "offset", "head=3"), ["heads 0 to 0"]),
