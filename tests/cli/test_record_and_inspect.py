@@ -118,7 +118,7 @@ FAULTS: dict[str, tuple[tuple[str, ...], list[str]]] = {
     "no weights": (("aed file", "weights"), ["Give the run's folder"]),
     "block": (("aed", "weights", "block=encoder.0.W_hh.updat"), ["Did you mean 'encoder.0.W_hh.u"]),
     "no gates": (("aed file", "gates"), ["--also gates"]),
-    "share": (("aed", "connectivity", "top=3"), ["it is a share"]),
+    "share": (("aed", "connectivity", "top=3"), ["it is at most 1"]),
     "samples": (("aed", "ablate", "n=4"), ["write -n instead of n="]),
     "convention": (("aed file", "gates", "convention=torch"), ["'torch' does not fit gates"]),
     "another": (("aed file", "paths", "--with", "nowhere"), ["nowhere"]),
