@@ -16,7 +16,7 @@ Side = Literal["encoder", "decoder"]
 # The axis along which each side's steps run.
 AXIS_OF: dict[str, str] = {"encoder": "source", "decoder": "target"}
 # The arrays of a site: `SITE.queries` and so on.
-PARTS = ("queries", "keys", "values", "scores", "weights", "vector")
+PARTS = ("queries", "keys", "values", "scores", "bias", "weights", "vector")
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class Site:
     lag: int = 0  # 1 where the query of a step is made before the step's word is read
     plain: bool = False  # queries and keys are the states themselves
     projected: bool = False  # weights mix V h, a learned map of the states, instead of the states
+    scale: float = 1.0  # that the queries have been multiplied with, so that scores are products
+    masked: bool = True  # positions without a word get no weight
 
     @property
     def bilinear(self) -> bool:

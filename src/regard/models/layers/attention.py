@@ -43,6 +43,9 @@ class Site:
     lag: int = 0  # 1 where the query is made before the step's word is read
     plain: bool = False  # queries and keys are the states themselves
     projected: bool = False  # weights mix V h, a learned map of the states, instead of the states
+    bias: Tensor | None = None  # (batch or 1, head, target, source): added to the scores
+    scale: float = 1.0  # that the queries have been multiplied with
+    masked: bool = True  # positions without a word get no weight
 
     @property
     def bilinear(self) -> bool:
