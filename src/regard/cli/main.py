@@ -16,7 +16,7 @@ from regard.plugins import RegardWarning, name_plugins
 # They import what they need when they are called, so that help comes at once.
 COMMANDS = (
     "ls", "train", "record", "inspect", "timelapse", "swap", "prune", "reproduce", "claims",
-    "report", "demo", "doctor", "bench",
+    "report", "demo", "new", "check", "doctor", "bench",
 )  # fmt: skip
 
 app = typer.Typer(

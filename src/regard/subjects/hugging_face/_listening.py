@@ -40,7 +40,7 @@ class Listener:
         """What an attention did, and what it is."""
         return Site(
             **found, query_side=attention.query_side, key_side=attention.key_side,
-            layer=attention.layer, projected=True,
+            layer=attention.layer, heads=attention.heads, projected=True,
         )  # fmt: skip
 
     @contextmanager
