@@ -33,7 +33,7 @@ def check(
 ) -> None:
     """Check a member against the contract that Regard's own members keep."""
     from regard.cli._console import interruptible, out, print_json, say
-    from regard.cli._settings import parse
+    from regard.cli._options import parse
     from regard.contracts import examine_member
     from regard.display import Table
     from regard.errors import RegardError
