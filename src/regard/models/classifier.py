@@ -84,6 +84,8 @@ class Classifier(Seq2Seq):
         super().__init__()
         self.config = config
         self.source_vectors = HookPoint("encoder.embedding", "encoder")
+        self.source_states = HookPoint("encoder.states", "encoder")
+        self.target_states = HookPoint("decoder.states", "decoder")
         self.source_embedding = Embedding(source_words, config.embedding)
         self.encoder: Encoder | None = None
         width = config.embedding
@@ -152,6 +154,7 @@ class Classifier(Seq2Seq):
         else:
             full = bool((lengths == source.shape[1]).all())
             states, _ = self.encoder(x, None if full else lengths, gates)
+        states = self.source_states(states)
         return Memory(states, words, (), self.attention.remember(states))
 
     def decode(
@@ -167,6 +170,7 @@ class Classifier(Seq2Seq):
     def _decode(self, memory: Memory, steps: int, gates: Gates | None) -> Output:
         nothing = memory.states.new_zeros(len(memory.states), 1, memory.states.shape[2])
         context, site = self.attention(nothing, *memory.prepared, memory.mask)
+        context = self.target_states(context)
         layer = self.output_layer()
         logits = nn.functional.linear(context, layer.weight, layer.bias)
         every = {
