@@ -14,7 +14,7 @@ SOURCE = Path(regard.__file__).parent
 # From left to right; a part may import what stands left of it.
 ORDER = [
     "errors", "lazy", "registry", "config", "statistics", "display", "tasks", "models", "training",
-    "runs", "recordings", "instruments", "papers", "report", "cli",
+    "runs", "recordings", "instruments", "papers", "report", "explorer", "cli",
 ]  # fmt: skip
 
 

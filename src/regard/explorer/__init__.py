@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from regard.lazy import attach
 
+LOCAL = ("localhost", "127.0.0.1", "::1")  # what this machine calls itself
+
 if TYPE_CHECKING:
     from regard.explorer.server import make_app as make_app
     from regard.explorer.things import Things as Things

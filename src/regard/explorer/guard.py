@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LOCAL = ("localhost", "127.0.0.1", "::1")
+from regard.explorer import LOCAL
+
 LARGEST = 256 << 10  # bytes of a request
 TOKEN = "x-regard-token"
 HEADERS = {
@@ -99,7 +100,7 @@ def int_or(text: str | None, other: int) -> int:
 
 async def read_body(receive: Receive) -> bytes | None:
     """The whole body, or None where it is too large."""
-    found = b""
+    found: bytes = b""
     while True:
         message = await receive()
         if message["type"] != "http.request":

@@ -165,9 +165,7 @@ def look_up(recording: Recording, sample: int) -> Look:
     return Look(arrays["encoder.words"], fed, said, dict(recording.metadata.sites), arrays)
 
 
-def make_change(
-    live: LiveThing, question: ask.Question, one: ask.Changed, alive: Alive
-) -> Change:
+def make_change(live: LiveThing, question: ask.Question, one: ask.Changed, alive: Alive) -> Change:
     """A change as the model takes it; components are those of the reference recording."""
     alive()
     if isinstance(one, ask.Weight):
@@ -186,9 +184,7 @@ def make_change(
     return RemovePart(site, values, one.part, one.where)
 
 
-def find_state(
-    live: LiveThing, question: ask.Question, one: ask.OtherState
-) -> tuple[float, ...]:
+def find_state(live: LiveThing, question: ask.Question, one: ask.OtherState) -> tuple[float, ...]:
     """A state of another sentence, as the model has it when it runs freely."""
     model = live.model(question.checkpoint)
     batch = live.read(one.sentence, None)

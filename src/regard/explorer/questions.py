@@ -15,7 +15,10 @@ Name = Annotated[str, Field(max_length=300)]
 Place = Annotated[int, Field(ge=0, lt=LONGEST)]
 Head = Annotated[int, Field(ge=0, lt=1024)]
 Factor = Annotated[float, Field(ge=-10, le=10, allow_inf_nan=False)]
-Checkpoint = Annotated[int, Field(ge=0)] | Annotated[str, Field(max_length=20)]
+Checkpoint = (
+    Annotated[int, Field(ge=0, lt=10**12)]
+    | Annotated[str, Field(pattern=r"^(reported|last|best|[0-9]{1,12})$")]
+)
 Side = Literal["encoder", "decoder"]
 
 

@@ -211,7 +211,9 @@ class RunThing(LiveThing):
     def _lengths(self) -> dict[int, int]:
         found: dict[int, int] = {}
         for batch in draw_samples(self.task, EXAMPLES):
-            for s, t in zip(batch.source_lengths.tolist(), batch.target_lengths.tolist(), strict=True):
+            for s, t in zip(
+                batch.source_lengths.tolist(), batch.target_lengths.tolist(), strict=True
+            ):
                 found[s] = max(found.get(s, 1), t)
         return found
 
@@ -234,7 +236,9 @@ def _name_model(data: Any) -> str:
 class Things:
     """All things, by name. A request names one of these, never a path."""
 
-    def __init__(self, paths: Iterable[Path] = (), runs: Path | None = None, samples: int = SAMPLES):
+    def __init__(
+        self, paths: Iterable[Path] = (), runs: Path | None = None, samples: int = SAMPLES
+    ):
         self.runs, self.samples = runs, samples
         self.found: dict[str, Thing] = {}
         self.lock = RLock()

@@ -136,6 +136,8 @@ class Views:
         if step is None and scores.shape[1] * scores.shape[2] > WHOLE:
             step = 0
         start = 0 if step is None else min(step, scores.shape[1] - 1)
+        if parts.vector is None:  # of the model as it is, also where changes are on
+            scores = queries @ keys.transpose(1, 2)
         if step is not None:
             queries, scores = (x[:, start : start + 1] for x in (queries, scores))
         sentence = Sentence(torch.from_numpy(found.source[None]), torch.from_numpy(found.fed[None]))
@@ -251,7 +253,9 @@ def pool(weights: Array, most: int) -> Array:
 
 def weights_of(scores: Array) -> Array:
     """Softmax over the source of one head's scores. (target, source)"""
-    found: Array = compute_weights(scores[None, None], np.ones((1, scores.shape[1]), np.bool_))[0, 0]
+    found: Array = compute_weights(scores[None, None], np.ones((1, scores.shape[1]), np.bool_))[
+        0, 0
+    ]
     return found
 
 
@@ -289,5 +293,3 @@ def _strip(vocabulary: Vocabulary, found: Look) -> dict[str, Any]:
             entry["top"] = list(zip(names, to_json_numbers(np.exp(chances[step]), 8), strict=True))
         steps.append(entry)
     return {"fed": _mark(vocabulary, found.fed), "steps": steps, "ended": found.ended}
-
-

@@ -33,7 +33,7 @@ def read_typed(task: Task, source: str, target: str | None = None) -> Batch:
 def number_typed(task: Task, text: str, vocabulary: Vocabulary) -> list[int]:
     """The numbers of the words in a text, without special ones around them."""
     pieces = getattr(task, "pieces", None)
-    if hasattr(pieces, "encode"):
+    if pieces is not None:
         found: Sequence[int] = pieces.encode([text])[0]
         return list(found)
     words = (text.lower() if getattr(task.config, "lowercase", False) else text).split()

@@ -28,8 +28,8 @@ class HookPoint(nn.Identity):
 class ScorePoint(HookPoint):
     """Where an attention's scores pass; a hook is also told what they were made of."""
 
-    def forward(self, scores: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
-        """The scores (batch, head, target, source), of queries and keys as in a `Site`."""
+    def forward(self, scores: Tensor, *made_of: Tensor) -> Tensor:
+        """The scores (batch, head, target, source), made of queries and keys as in a `Site`."""
         return scores
 
 
