@@ -13,8 +13,9 @@ SOURCE = Path(regard.__file__).parent
 
 # From left to right; a part may import what stands left of it.
 ORDER = [
-    "errors", "lazy", "registry", "config", "statistics", "display", "tasks", "models", "training",
-    "runs", "recordings", "instruments", "papers", "report", "explorer", "cli",
+    "errors", "lazy", "plugins", "registry", "config", "statistics", "display", "tasks", "models",
+    "training", "runs", "recordings", "instruments", "papers", "report", "explorer", "cli",
+    "__main__",
 ]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from pkgutil import iter_modules
 from typing import Generic, TypeVar
 
 from regard.errors import RegardError, unknown
+from regard.plugins import is_outside, load_plugins
 
 T = TypeVar("T")
 M = TypeVar("M")
@@ -34,7 +35,8 @@ class Registry(Mapping[str, T], Generic[T]):
     - `modules` register what they like. Who lists the names imports them all; who asks for
       `paper/experiment` imports the one called `paper` first.
 
-    `aliases` are older names of members: accepted, not listed.
+    `aliases` are older names of members: accepted, not listed. Plugins may add members of their
+    own; they are imported before the first answer.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self.aliases = dict(aliases or {})
         self._members: dict[str, T] = {}
         self._places: dict[str, str] = {}  # name -> module and qualified name of who has it
+        self._modules: dict[str, str] = {}  # name -> module alone
 
     def register(self, name: str, aliases: Sequence[str] = ()) -> Callable[[M], M]:
         """A decorator that files its argument under `name`.
@@ -63,19 +66,40 @@ class Registry(Mapping[str, T], Generic[T]):
             named = getattr(member, "__qualname__", None)
             module = member.__module__ if named else here
             place = f"{module}.{named or name}"
-            owner = self._files.get(name, module)
-            known = self._places.get(name, place) if owner == module else owner
+            known = self._owner(name, module) or place
             if known != place:
                 raise RegardError(
                     f"The {self.what} '{name}' is registered twice: in {known} and in {place}."
                     " Give one of them another name."
                 )
-            self._places[name] = place
+            self._places[name], self._modules[name] = place, module
             self._members[name] = member  # type: ignore[assignment]  # M is a kind of T
             self.aliases |= dict.fromkeys(aliases, name)
             return member
 
         return add
+
+    def forget(self, name: str) -> None:
+        """Take a member out, so that its name is free again."""
+        for table in (self._members, self._places, self._modules):
+            table.pop(name, None)
+
+    def _owner(self, name: str, module: str) -> str | None:
+        """The place that has a name already; Regard's own members come before all others'."""
+        if is_outside(module):
+            for home in self._likely_modules(name):
+                if not is_outside(home):
+                    import_module(home)
+        if name in self.aliases and self.aliases[name] != name:
+            return self._places.get(self.aliases[name]) or self._files.get(self.aliases[name])
+        file = self._files.get(name, module)
+        return self._places.get(name) if file == module else file
+
+    def _likely_modules(self, name: str) -> Sequence[str]:
+        """The modules that may register a name: those called like its group, or else all."""
+        group = name.split("/")[0]
+        own = [module for module in self.modules if module.split(".")[-1] == group]
+        return own if "/" in name else self.modules
 
     @cached_property
     def _files(self) -> dict[str, str]:
@@ -98,6 +122,7 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def _find(self, name: str) -> str | None:
         """The name under which a member is filed, once what may hold it has been imported."""
+        load_plugins()
         homes = self._homes(self.aliases.get(name, name))
         while (known := self.aliases.get(name, name)) not in self._members:
             if (module := next(homes, None)) is None:
@@ -107,8 +132,8 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def group(self, first: str) -> list[str]:
         """The names `first/…`. A module that is called `first` is all that is imported."""
-        own = [module for module in self.modules if module.split(".")[-1] == first]
-        for module in own or self.modules:
+        load_plugins()
+        for module in self._likely_modules(f"{first}/") or self.modules:
             import_module(module)
         return [name for name in self._members if name.split("/")[0] == first]
 
@@ -127,7 +152,14 @@ class Registry(Mapping[str, T], Generic[T]):
             return False
         return self.aliases.get(name, name) in self._files or self._find(name) is not None
 
+    def origin(self, name: str) -> str:
+        """Where a member comes from: `regard`, or the module of a plugin. It is not imported."""
+        name = self.aliases.get(name, name)
+        module = self._files.get(name) or self._modules.get(name, "")
+        return module if is_outside(module) else "regard"
+
     def __iter__(self) -> Iterator[str]:
+        load_plugins()
         for module in self.modules:
             import_module(module)
         return iter(dict.fromkeys([*self._files, *sorted(self._members, key=self._rank)]))

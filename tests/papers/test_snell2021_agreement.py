@@ -159,3 +159,12 @@ def test_rows_need_no_paper(compared: Compared, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(SETS, "tiny", DataSet("Tiny", "tiny", "classification", {}))
     row = Row("tiny", compared)
     assert 0 <= row.shuffled.mean <= 1 and row.xi(XI[2]).n == 3
+
+
+def test_frozen_attention_is_not_scored_on_training_sentences(
+    compared: Compared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SETS, "tiny", DataSet("Tiny", "tiny", "classification", {}))
+    assert Row("tiny", compared).frozen  # held-out sentences: a number for each turn
+    monkeypatch.setattr(Compared, "compare_frozen", lambda self: pytest.fail("scored for nothing"))
+    assert Row("tiny", compared, held_out=False).frozen == []

@@ -12,6 +12,7 @@ from regard.cli._options import Json, RunsFolder
 
 if TYPE_CHECKING:
     from regard.display import Table
+    from regard.registry import Registry
 
 EXAMPLE = "regard ls tasks --json"
 
@@ -22,7 +23,7 @@ def ls(
     what: Annotated[
         str,
         typer.Argument(
-            help="tasks, models, settings, cells, attentions, instruments, papers or runs."
+            help="tasks, models, settings, cells, attentions, adapters, instruments, papers, runs."
         ),
     ] = "all",
     runs: RunsFolder = None,
@@ -55,20 +56,28 @@ def _first_line(thing: Any) -> str:
 def _tasks(_: Path | None) -> Rows:
     from regard.tasks.task import TASKS
 
-    return [(n, _first_line(task), " ".join(task.Config.model_fields)) for n, task in TASKS.items()]
+    return [
+        (name, _first_line(task), " ".join(task.Config.model_fields), TASKS.origin(name))
+        for name, task in TASKS.items()
+    ]
 
 
 def _models(_: Path | None) -> Rows:
     from regard.runs.presets import PRESETS
 
     return [
-        (name, preset["model.kind"], " ".join(f"{k}={v}" for k, v in preset.items()))
+        (
+            name,
+            preset["model.kind"],
+            " ".join(f"{k}={v}" for k, v in preset.items()),
+            PRESETS.origin(name),
+        )
         for name, preset in PRESETS.items()
     ]
 
 
-def _describe(members: Mapping[str, Any]) -> Rows:
-    return [(name, _first_line(member)) for name, member in members.items()]
+def _describe(members: Registry[Any]) -> Rows:
+    return [(name, _first_line(one), members.origin(name)) for name, one in members.items()]
 
 
 def _cells(_: Path | None) -> Rows:
@@ -83,11 +92,17 @@ def _attentions(_: Path | None) -> Rows:
     return _describe(ATTENTIONS)
 
 
+def _adapters(_: Path | None) -> Rows:
+    from regard.recordings.adapter import ADAPTERS
+
+    return _describe(ADAPTERS)
+
+
 def _instruments(_: Path | None) -> Rows:
     from regard.instruments import INSTRUMENTS
 
     return [
-        (name, one.summary, _show_defaults(one.defaults))
+        (name, one.summary, _show_defaults(one.defaults), INSTRUMENTS.origin(name))
         for name, one in sorted(INSTRUMENTS.items())
     ]
 
@@ -117,7 +132,10 @@ def _settings(_: Path | None) -> Rows:
 def _papers(_: Path | None) -> Rows:
     from regard.papers.framework.experiment import EXPERIMENTS
 
-    return [(name, e.title, " ".join(e.claims)) for name, e in EXPERIMENTS.items()]
+    return [
+        (name, one.title, " ".join(one.claims), EXPERIMENTS.origin(name))
+        for name, one in EXPERIMENTS.items()
+    ]
 
 
 def _runs(folder: Path | None) -> Rows:
@@ -138,12 +156,13 @@ def _runs(folder: Path | None) -> Rows:
 
 # Name -> title, columns, and rows; what is listed is imported when it is asked for.
 LISTINGS: dict[str, tuple[str, tuple[str, ...], Callable[[Path | None], Rows]]] = {
-    "tasks": ("Tasks", ("name", "what it is", "settings"), _tasks),
-    "models": ("Models", ("name", "kind", "settings"), _models),
-    "cells": ("Cells", ("name", "what it is"), _cells),
-    "attentions": ("Attentions", ("name", "what it is"), _attentions),
-    "instruments": ("Instruments", ("name", "what it measures", "settings"), _instruments),
+    "tasks": ("Tasks", ("name", "what it is", "settings", "from"), _tasks),
+    "models": ("Models", ("name", "kind", "settings", "from"), _models),
+    "cells": ("Cells", ("name", "what it is", "from"), _cells),
+    "attentions": ("Attentions", ("name", "what it is", "from"), _attentions),
+    "adapters": ("Adapters", ("name", "what it records", "from"), _adapters),
+    "instruments": ("Instruments", ("name", "what it measures", "settings", "from"), _instruments),
     "settings": ("Settings", ("where", "key", "default", "meaning"), _settings),
-    "papers": ("Papers and their experiments", ("name", "title", "claims"), _papers),
+    "papers": ("Papers and their experiments", ("name", "title", "claims", "from"), _papers),
     "runs": ("Runs", ("run", "task", "model", "seed", "state", "accuracy"), _runs),
 }

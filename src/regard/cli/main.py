@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from regard.errors import RegardError, in_words
+from regard.plugins import RegardWarning, name_plugins
 
 # As `regard --help` lists them. Each is a file here: a function of that name, and an EXAMPLE.
 # They import what they need when they are called, so that help comes at once.
@@ -42,6 +44,13 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A module of yours that adds members; may be given repeatedly."
+            " Also: REGARD_PLUGINS=module,…"
+        ),
+    ] = None,
     version: Annotated[
         bool,
         typer.Option(
@@ -49,11 +58,21 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    pass
+    if plugin:
+        name_plugins(plugin)
+
+
+def _tell(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+    """A warning of Regard's as a sentence; all others are for those who write programs."""
+    if issubclass(category, RegardWarning):
+        print(f"regard: {message}", file=sys.stderr)
+    else:
+        print(f"{category.__name__}: {message}", file=sys.stderr)
 
 
 def main() -> None:
     """The console script. Faults in what was asked are told in plain words, with exit code 2."""
+    warnings.showwarning = _tell
     try:
         app()
     except RegardError as error:

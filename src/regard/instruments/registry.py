@@ -5,7 +5,7 @@
         \"\"\"One line that says what is measured.\"\"\"
 
 `entropy(sources, site=…)` then takes a recording, a run, a path, or several of them as seeds,
-checks its settings, and gives an `EntropyResult`. It is registered under its file's name, so that
+checks its settings, and gives an `EntropyResult`. It is registered under its name, so that
 `rec.inspect("entropy")` and `regard inspect RUN entropy` find it.
 """
 
@@ -23,6 +23,7 @@ from pydantic.errors import PydanticSchemaGenerationError
 from regard.errors import RegardError, nearest, together, unknown
 from regard.instruments.result import Result
 from regard.instruments.sources import Recordings, Takes
+from regard.plugins import is_outside
 from regard.registry import Registry
 
 P = ParamSpec("P")
@@ -177,13 +178,15 @@ def instrument(
 ) -> Callable[[Callable[Concatenate[S, P], Any]], Instrument[P, R]]:
     """Make an instrument of a function that measures one source, and register it.
 
-    Its name is its file's name. With `at_once`, the function gets all sources and gives as many
-    measurements as it likes. `renamed` are earlier names of settings, which still work.
+    Its name is the function's, or in Regard's own rooms the file's. With `at_once`, the function
+    gets all sources and gives as many measurements as it likes. `renamed` are earlier names of
+    settings, which still work.
     """
 
     def make(measure: Callable[Concatenate[Any, P], Any]) -> Instrument[P, R]:
         made = Instrument(measure, result, takes or Recordings(), at_once, renamed)
-        result.name = measure.__module__.rpartition(".")[2]
+        module = measure.__module__
+        result.name = measure.__name__ if is_outside(module) else module.rpartition(".")[2]
         return INSTRUMENTS.register(result.name)(made)
 
     return make

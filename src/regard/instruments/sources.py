@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from regard.errors import RegardError, together
 from regard.recordings import Recording, load_recording, record
+from regard.recordings.adapter import find_adapter
 from regard.recordings.adapters.model import Inputs
 from regard.recordings.decomposition import Decomposition
 from regard.recordings.storage import File
@@ -98,7 +99,9 @@ class Recordings(Takes):
     wants = "Give a recording, a run, or the path of one; several as a list."
 
     def find(self, thing: Any) -> Any:
-        """A run or a recording by its path."""
+        """A run or a recording by its path, or what an adapter of the user's records."""
+        if own := find_adapter(thing):
+            return own.record(thing)
         return open_path(thing) if isinstance(thing, (str, Path)) else thing
 
     def open(self, thing: Any, settings: Settings, options: Settings) -> Recording:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from regard.lazy import attach
 
-PAPERS = ("chapter36", "baan2019", "aitken2021", "snell2021")  # each a folder with a claims.toml
+PAPERS = ("chapter36", "baan2019", "aitken2021", "snell2021", "across")  # each with a claims.toml
 
 if TYPE_CHECKING:
+    from regard.papers.framework.claims import LEDGERS as LEDGERS
     from regard.papers.framework.claims import Claim as Claim
     from regard.papers.framework.claims import ledger as ledger
     from regard.papers.framework.experiment import EXPERIMENTS as EXPERIMENTS

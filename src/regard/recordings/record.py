@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from torch import nn
 
 from regard.errors import RegardError, unknown
 from regard.models.seq2seq import Seq2Seq
+from regard.recordings.adapter import find_adapter
 from regard.recordings.adapters._also import Also, read_also
 from regard.recordings.adapters.arrays import record_arrays
 from regard.recordings.adapters.model import Inputs, record_model
@@ -61,6 +63,11 @@ def record(
 
     >>> recording = regard.record(run, n=1000, out="aed.safetensors")     # doctest: +SKIP
     """
+    if own := find_adapter(what):
+        said = {"n": n, "out": out, "inputs": inputs, "gates": gates, "also": also, "only": only,
+                 "checkpoint": checkpoint, "seed": seed, "split": split, "task": task,
+                 "pairs": pairs, "batches": batches, "watch": watch}  # fmt: skip
+        return own.record(what, **_changed(said), **adapter)
     path = None if out is None else Path(out)
     if isinstance(what, (str, Path)):
         what = Run.open(what)
@@ -97,6 +104,12 @@ def record(
     raise RegardError(
         f"A {type(what).__name__} cannot be recorded. Give a run, a model, a module or arrays."
     )
+
+
+def _changed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of `record` that are not as they are by default."""
+    defaults = {name: p.default for name, p in signature(record).parameters.items()}
+    return {name: value for name, value in given.items() if value is not defaults[name]}
 
 
 def describe_origin(run: Run, checkpoint: str | int) -> dict[str, Any]:

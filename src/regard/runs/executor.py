@@ -16,7 +16,10 @@ from typing import Any, Protocol
 from regard.errors import RegardError
 from regard.runs.config import RunConfig
 from regard.runs.execution import execute
+from regard.runs.members import environment_for, is_portable
 from regard.runs.run import Run, runs_folder
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 class Monitor(Protocol):
@@ -57,10 +60,11 @@ def run_all(
         else:
             missing.append(config)
     jobs = min(jobs or cores(), len(missing))
-    if jobs > 1:
-        faults = _Pool(missing, root, monitor, preset).work(jobs)
-    else:
-        faults = [f for c in missing for f in _in_this_process(c, root, monitor, preset)]
+    apart = [config for config in missing if jobs > 1 and is_portable(config)]
+    faults = _Pool(apart, root, monitor, preset).work(jobs) if apart else []
+    for config in missing:
+        if config not in apart:
+            faults += _in_this_process(config, root, monitor, preset)
     if faults:
         raise RegardError(*dict.fromkeys(faults))
     return [Run(root / config.name, config) for config in configs]
@@ -98,6 +102,7 @@ class _Pool:
         self, configs: Sequence[RunConfig], root: Path, monitor: Monitor | None, preset: str
     ):
         self.root, self.monitor, self.preset = root, monitor, preset
+        self.environment = environment_for(configs)
         self.queue: Queue[RunConfig] = Queue()
         for config in configs:
             self.queue.put(config)
@@ -136,7 +141,7 @@ class _Pool:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
-                env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+                env={**os.environ, **ONE_THREAD, **self.environment},
             ) as worker:
                 self.workers.append(worker)
                 while (config := self._next()) and self._listen(worker, config):

@@ -9,10 +9,12 @@ import json
 import sys
 import time
 import traceback
+import warnings
 from pathlib import Path
 from typing import Any, TextIO
 
 from regard.errors import RegardError, in_words
+from regard.plugins import PluginWarning
 from regard.runs.config import RunConfig
 from regard.runs.execution import execute
 
@@ -21,6 +23,7 @@ SECONDS_BETWEEN_NEWS = 0.5
 
 def main() -> None:
     """Serve until the input ends."""
+    warnings.simplefilter("ignore", PluginWarning)  # who started us has said so
     news = sys.stdout
     sys.stdout = sys.stderr  # whatever a library prints must not get between the lines
     for line in sys.stdin:

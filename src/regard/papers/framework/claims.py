@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
+from regard.errors import RegardError, together, unknown
 from regard.papers import PAPERS
-from regard.papers.framework.rules import holds, names_in
+from regard.papers.framework.rules import check_rule, holds, names_in
+from regard.registry import Registry
 from regard.statistics import Estimate
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not run"]
@@ -72,11 +74,63 @@ class Claim:
         }
 
 
-@cache
+LEDGERS: Registry[Path] = Registry("ledger")  # source -> the file of its claims
+for _source in PAPERS:
+    LEDGERS.register(_source)(Path(__file__).parents[1] / _source / "claims.toml")
+
+_ledger: dict[str, Claim] = {}
+_read: dict[Path, tuple[int, list[str]]] = {}  # file -> when it was changed, and its claims
+
+
 def ledger() -> dict[str, Claim]:
-    """All claims by id, paper by paper."""
-    texts = (
-        files("regard.papers").joinpath(paper, "claims.toml").read_text(encoding="utf-8")
-        for paper in PAPERS
-    )
-    return {row["id"]: Claim(**row) for text in texts for row in tomllib.loads(text)["claim"]}
+    """All claims by id, source by source. A file that was changed is read again."""
+    for source in LEDGERS:
+        path = LEDGERS[source]
+        changed = path.stat().st_mtime_ns if path.is_file() else 0
+        if _read.get(path, (None, []))[0] == changed:
+            continue
+        for claim in _read.pop(path, (0, []))[1]:
+            del _ledger[claim]
+        rows = read_claims(path)
+        _check_ids(rows, path)
+        _ledger.update({row.id: row for row in rows})
+        _read[path] = changed, [row.id for row in rows]
+    return _ledger
+
+
+def read_claims(path: Path) -> list[Claim]:
+    """The claims in a file; every typo that can be seen in it is a fault that names the claim."""
+    try:
+        rows = tomllib.loads(path.read_text(encoding="utf-8")).get("claim", [])
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise RegardError(f"The ledger {path} cannot be read ({error}).") from None
+    return together(partial(_make, row, number, path) for number, row in enumerate(rows, 1))
+
+
+def _make(row: dict[str, Any], number: int, path: Path) -> Claim:
+    """A claim from its row, if its keys and its rules are what they should be."""
+    where = f"{path}, claim {number} ({row.get('id', 'without an id')})"
+    keys = [field.name for field in fields(Claim)]
+    faults = [f"{where}: {unknown('key', key, keys)}" for key in row if key not in keys]
+    faults += [f"{where}: there is no '{key}'." for key in keys if key not in row]
+    faults += [f"{where}: {key} has to be a text." for key in row if not isinstance(row[key], str)]
+    for rule in () if faults else ("reproduced", "partly"):
+        try:
+            check_rule(row[rule])
+        except RegardError as error:
+            faults += [f"{where}, {rule}: {fault}" for fault in error.faults]
+    if faults:
+        raise RegardError(*faults)
+    return Claim(**row)
+
+
+def _check_ids(rows: Sequence[Claim], path: Path) -> None:
+    """A claim has one row, in one ledger, of an experiment that knows it."""
+    ids = [row.id for row in rows]
+    faults = [
+        f"{path}: the claim '{one}' has two rows. Give one of them another id."
+        for one in dict.fromkeys(ids)
+        if ids.count(one) > 1 or one in _ledger
+    ]
+    if faults:
+        raise RegardError(*faults)

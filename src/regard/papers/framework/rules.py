@@ -27,6 +27,7 @@ COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
+COMPARES = "A rule compares with <, <=, > and >= only."
 ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -37,6 +38,42 @@ ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], float]] = {
 def holds(rule: str, measures: Mapping[str, Estimate]) -> bool:
     """Whether a rule is true of the measures."""
     return bool(_value(_parse(rule), measures))
+
+
+def check_rule(rule: str) -> None:
+    """Refuse a rule that says what rules cannot say, whatever is measured."""
+    _check_statement(_parse(rule))
+
+
+def _check_statement(node: ast.expr) -> None:
+    """Comparisons, and what is joined of them by `and` and `or`."""
+    match node:
+        case ast.BoolOp(values=parts):
+            for part in parts:
+                _check_statement(part)
+        case ast.Compare(left=left, ops=ops, comparators=rights):
+            for part in (left, *rights):
+                _check_number(part)
+            if any(type(op) not in COMPARISONS for op in ops):
+                raise RegardError(COMPARES)
+        case _:
+            raise RegardError(f"A rule compares measures with numbers: '{ast.unparse(node)}'.")
+
+
+def _check_number(node: ast.expr) -> None:
+    """Numbers, measures, ends of their intervals, and sums and products of all these."""
+    match node:
+        case ast.Constant(value=int() | float()) | ast.Name():
+            return
+        case ast.Call(func=ast.Name(id=name), args=[ast.Name()]) if name in FUNCTIONS:
+            return
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            _check_number(operand)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in ARITHMETIC:
+            _check_number(left)
+            _check_number(right)
+        case _:
+            raise RegardError(f"A rule may not say '{ast.unparse(node)}'.")
 
 
 def names_in(rule: str) -> set[str]:
@@ -78,7 +115,7 @@ def _value(node: ast.expr, measures: Mapping[str, Estimate]) -> Any:
 
 def _compare(op: ast.cmpop, a: Any, b: Any) -> bool:
     if type(op) not in COMPARISONS:
-        raise RegardError("A rule compares with <, <=, > and >= only.")
+        raise RegardError(COMPARES)
     return COMPARISONS[type(op)](a, b)
 
 
