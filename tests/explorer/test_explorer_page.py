@@ -144,3 +144,193 @@ def test_every_head_has_a_thumbnail(open_page: Open, names: dict[str, str], runs
     weights = record(runs, names["transformer"])["decoder.0.cross.weights"]
     until(page, "document.querySelector('#cell-alpha')?.dataset.value")
     assert value(page, "#cell-alpha") == pytest.approx(weights[0, 1, 3, 2], abs=1e-6)
+
+
+def test_what_if_shows_what_became_of_it(open_page: Open, names: dict[str, str]) -> None:
+    page = open_page(
+        thing=names["aed 0"], source=SOURCE, target=TARGET, feed="target", view="whatif"
+    )
+    page.locator("form", has_text="Without a component").get_by_role("button").click()
+    until(page, "document.querySelector('#changes .chip')")
+    assert "no μ in the alignment" in page.locator("#changes").inner_text()
+    page.fill("#other", "C C C")
+    page.press("#other", "Enter")
+    until(page, "document.querySelectorAll('[data-other]').length == 4")
+    page.locator("[data-other='1']").drag_to(page.locator("[data-onto='2']"))
+    until(page, "document.querySelectorAll('#changes .chip').length == 2")
+    assert "encoder state 3 from" in page.locator("#changes").inner_text()
+    page.locator("#changes .chip button").first.click()
+    until(page, "document.querySelectorAll('#changes .chip').length == 1")
+
+
+def test_all_weight_is_put_on_a_cell(open_page: Open, names: dict[str, str]) -> None:
+    page = open_page(thing=names["aed 0"], source=SOURCE, target=TARGET, feed="target")
+    go_to(page, 1, 3)
+    page.click("#force-here")
+    until(page, "document.querySelector('#cell-alpha')?.dataset.value == '1'")
+
+
+def test_spaces_lead_to_neighbours(open_page: Open, names: dict[str, str]) -> None:
+    page = open_page(thing=names["aed 0"], source=SOURCE, target=TARGET, view="spaces")
+    until(page, "document.querySelectorAll('#neighbours tbody tr').length == 8")
+    page.select_option("#near-step", "2")
+    until(page, "document.querySelector('#neighbours tbody tr b')?.textContent == 'C'")
+    page.get_by_role("button", name="3-D").first.click()
+
+
+def test_training_time_is_scrubbed(open_page: Open, names: dict[str, str], runs: Path) -> None:
+    page = open_page(
+        thing=names["aed 0"], source=SOURCE, target=TARGET, feed="target", view="training"
+    )
+    until(page, "document.querySelectorAll('#film small').length == 8")  # two for each of four
+    page.locator("#film button").nth(1).click()
+    until(page, "location.hash.includes('checkpoint=20')")
+    page.click("#tab-attention")
+    go_to(page, 2, 1)
+    until(page, "document.querySelector('#cell-alpha')?.dataset.value")
+    early = record(runs, names["aed 0"], checkpoint=20)["weights"][0, 0, 2, 1]
+    until(page, f"Math.abs(document.querySelector('#cell-alpha').dataset.value - {early}) < 1e-5")
+
+
+def test_two_are_compared_on_one_scale(open_page: Open, names: dict[str, str], runs: Path) -> None:
+    page = open_page(
+        thing=names["aed 0"], source=SOURCE, target=TARGET, feed="target", view="compare"
+    )
+    page.click("#pin")
+    until(page, "document.querySelector('#moved')?.dataset.value === '0'")
+    slider = page.locator("#checkpoint")
+    slider.evaluate("node => { node.value = 1; node.dispatchEvent(new Event('input')); }")
+    until(page, "document.querySelector('#moved')?.dataset.value > 0")
+    weights = [record(runs, names["aed 0"], checkpoint=c)["weights"][0, 0] for c in (60, 0)]
+    moved = np.abs(weights[0] - weights[1]).sum() / 2 / len(weights[0])
+    assert value(page, "#moved") == pytest.approx(moved, abs=1e-5)
+
+
+def test_all_seeds_are_drawn_at_once(open_page: Open, names: dict[str, str], runs: Path) -> None:
+    page = open_page(thing=names["aed 0"], source=SOURCE, target=TARGET, feed="target")
+    page.wait_for_selector("#over-seeds")
+    page.check("#over-seeds")
+    until(page, "document.querySelector('#scale')?.value == 'mean'")
+    go_to(page, 2, 1)
+    mean = np.mean([record(runs, names[f"aed {s}"])["weights"][0, 0, 2, 1] for s in (0, 1)])
+    assert value(page, "#cell-alpha-mean") == pytest.approx(float(mean), abs=1e-6)
+    assert "one of 2 seeds" in page.locator("#bar").inner_text()
+
+
+def test_finders_lead_to_the_sentence_and_the_head(open_page: Open, names: dict[str, str]) -> None:
+    page = open_page(thing=names["transformer"], view="finders")
+    until(page, "document.querySelectorAll('tbody tr').length == 40")
+    sentence = page.locator("tbody tr td").nth(1).inner_text()
+    page.locator("tbody tr").first.click()
+    until(page, "location.hash.includes('source=') && !location.hash.includes('finders')")
+    assert page.input_value("#source") == sentence
+    page.click("#tab-finders")
+    page.select_option("#finder", "heads")
+    until(page, "document.querySelectorAll('tbody tr').length == 12")
+    page.get_by_role("button", name="entropy").click()
+    values = [float(v) for v in page.locator("td[data-name=entropy]").evaluate_all(
+        "cells => cells.map(cell => cell.dataset.value)")]  # fmt: skip
+    assert values == sorted(values, reverse=True)
+    page.locator("tbody tr").first.click()
+    until(page, "document.querySelector('.view-title h2')")
+
+
+def test_units_gates_and_a_probe(open_page: Open, names: dict[str, str]) -> None:
+    page = open_page(thing=names["aed 0"], source=SOURCE, target=TARGET, view="units")
+    until(page, "document.querySelectorAll('#units-array option').length > 1")
+    page.select_option("#probe", "word")
+    until(page, "document.body.textContent.includes('A probe reads the word')")
+
+
+def test_an_instrument_is_put_on_all_seeds(
+    open_page: Open, names: dict[str, str], runs: Path
+) -> None:
+    page = open_page(thing=names["aed 0"], view="instruments", instrument="sizes")
+    page.wait_for_selector("#measure")
+    page.click("#measure")
+    page.wait_for_selector("#measured", timeout=60_000)
+    both = [regard.load_run(runs / names[f"aed {s}"]) for s in (0, 1)]
+    table = regard.inspect(both, "sizes").table().cells()
+    assert page.locator("#measured tbody tr").first.locator("td").all_inner_texts() == table[0]
+
+
+def test_the_ledger_leads_into_views(open_page: Open, names: dict[str, str]) -> None:
+    page = open_page(thing=names["aed 0"], view="ledger")
+    page.wait_for_selector("#claims tbody tr")
+    assert page.locator("#claims tbody tr").count() == len(list(regard.claims()))
+    page.get_by_role("button", name="Show what ait.temporal-aed is about").click()
+    until(page, "location.hash.includes('view=spaces')")
+
+
+def test_the_address_holds_it_all_and_files_are_saved(
+    open_page: Open, names: dict[str, str]
+) -> None:
+    page = open_page(thing=names["aed 0"], source=SOURCE, target=TARGET, feed="target")
+    go_to(page, 2, 1)
+    alpha = value(page, "#cell-alpha")
+    fragment = page.url.split("#")[1]
+    from urllib.parse import parse_qsl
+
+    again = open_page(**dict(parse_qsl(fragment)))
+    assert value(again, "#cell-alpha") == alpha
+    for form in ("csv", "svg", "python", "html"):
+        again.click("#save")
+        with again.expect_download() as waiting:
+            again.click(f"#save-{form}")
+        assert Path(waiting.value.path()).stat().st_size > 100
+
+
+def test_a_classifier_has_its_own_view(open_page: Open, names: dict[str, str], runs: Path) -> None:
+    page = open_page(thing=names["classifier"])
+    page.wait_for_selector("#row-weights .reading")
+    found = page.locator("#row-weights .reading").evaluate_all(
+        "all => all.map(x => +x.dataset.value)"
+    )
+    source = page.input_value("#source").split()
+    run = regard.load_run(runs / names["classifier"])
+    label = page.locator("#answer").inner_text()
+    rec = run.record(pairs=[(source, [label])], also=("saliency",))
+    np.testing.assert_allclose(found, rec["weights"][0, 0, 0], atol=1e-6)
+    page.wait_for_selector("#row-saliency .reading")
+    found = page.locator("#row-saliency .reading").evaluate_all(
+        "all => all.map(x => +x.dataset.value)"
+    )
+    np.testing.assert_allclose(found, rec["saliency"][0, 0], atol=1e-6)
+
+
+def test_the_page_is_used_by_keys_alone(open_page: Open, names: dict[str, str]) -> None:
+    page = open_page(thing=names["aed 0"], source=SOURCE, target=TARGET)
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "source"
+    page.keyboard.press("ControlOrMeta+A")
+    page.keyboard.type("C C A")
+    page.keyboard.press("Enter")
+    until(page, "location.hash.includes('source=C+C+A')")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("4")
+    until(page, "location.hash.includes('view=spaces')")
+    for _ in range(12):  # everything that takes the focus has a name
+        page.keyboard.press("Tab")
+        name = page.evaluate(
+            "(n => n.getAttribute('aria-label') || n.textContent || n.labels?.length)"
+            "(document.activeElement)"
+        )
+        assert name
+
+
+@pytest.mark.parametrize(("width", "height", "scheme"), [
+    (1280, 720, "light"), (1280, 720, "dark"), (820, 1180, "light"),
+])  # fmt: skip
+def test_every_view_fits_and_is_not_blank(
+    open_page: Open, names: dict[str, str], width: int, height: int, scheme: str
+) -> None:
+    """Nothing hangs over the edge, and the picture has more than one colour."""
+    page = open_page(width, height, scheme, thing=names["aed 0"], source=SOURCE, target=TARGET)
+    ground = {"light": (246, 245, 242), "dark": (16, 18, 22)}[scheme]
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == f"rgb{ground}"
+    for key in page.locator(".tab").evaluate_all("tabs => tabs.map(tab => tab.id)"):
+        page.click(f"#{key}")
+        until(page, "document.querySelector('#view').textContent.length > 20")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), key
+        view = page.locator("#view")
+        assert view.evaluate("node => node.scrollWidth <= node.clientWidth + 1"), key

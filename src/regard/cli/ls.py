@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,26 +78,9 @@ def _models(_: Path | None) -> Rows:
     ]
 
 
-def _describe(members: Registry[Any]) -> Rows:
+def _members(module: str, registry: str, _: Path | None) -> Rows:
+    members: Registry[Any] = getattr(import_module(module), registry)
     return [(name, _first_line(one), members.origin(name)) for name, one in members.items()]
-
-
-def _cells(_: Path | None) -> Rows:
-    from regard.models.layers.cells import CELLS
-
-    return _describe(CELLS)
-
-
-def _attentions(_: Path | None) -> Rows:
-    from regard.models.layers.attention import ATTENTIONS
-
-    return _describe(ATTENTIONS)
-
-
-def _adapters(_: Path | None) -> Rows:
-    from regard.recordings.adapter import ADAPTERS
-
-    return _describe(ADAPTERS)
 
 
 def _instruments(_: Path | None) -> Rows:
@@ -139,28 +124,42 @@ def _papers(_: Path | None) -> Rows:
 
 
 def _runs(folder: Path | None) -> Rows:
-    from regard.runs.run import list_runs
+    from regard.runs.run import runs_folder
 
-    return [
-        (
-            str(run.folder),
-            run.config.task_name,
-            run.config.model_kind,
-            run.config.seed,
-            "done" if run.done else "unfinished",
-            run.metrics.get("accuracy") if run.done else None,
-        )
-        for run in list_runs(folder)
-    ]
+    return [_run(path.parent) for path in sorted((folder or runs_folder()).glob("*/config.json"))]
+
+
+def _run(folder: Path) -> tuple[Any, ...]:
+    """A run's row; of one that cannot be read, why."""
+    from regard.errors import RegardError, in_words
+    from regard.runs.run import Run
+
+    try:
+        run = Run.open(folder)
+        accuracy = run.metrics.get("accuracy") if run.done else None
+    except RegardError as error:
+        return str(folder), None, None, None, f"broken: {error.faults[0]}", None
+    except OSError as error:
+        return str(folder), None, None, None, f"broken: {in_words(error)}", None
+    about = run.config.task_name, run.config.model_kind, run.config.seed
+    return str(folder), *about, "done" if run.done else "unfinished", accuracy
 
 
 # Name -> title, columns, and rows; what is listed is imported when it is asked for.
 LISTINGS: dict[str, tuple[str, tuple[str, ...], Callable[[Path | None], Rows]]] = {
     "tasks": ("Tasks", ("name", "what it is", "settings", "from"), _tasks),
     "models": ("Models", ("name", "kind", "settings", "from"), _models),
-    "cells": ("Cells", ("name", "what it is", "from"), _cells),
-    "attentions": ("Attentions", ("name", "what it is", "from"), _attentions),
-    "adapters": ("Adapters", ("name", "what it records", "from"), _adapters),
+    "cells": ("Cells", ("name", "what it is", "from"), partial(_members, "regard.models", "CELLS")),
+    "attentions": (
+        "Attentions",
+        ("name", "what it is", "from"),
+        partial(_members, "regard.models", "ATTENTIONS"),
+    ),
+    "adapters": (
+        "Adapters",
+        ("name", "what it records", "from"),
+        partial(_members, "regard.recordings.adapter", "ADAPTERS"),
+    ),
     "instruments": ("Instruments", ("name", "what it measures", "settings", "from"), _instruments),
     "settings": ("Settings", ("where", "key", "default", "meaning"), _settings),
     "papers": ("Papers and their experiments", ("name", "title", "claims", "from"), _papers),

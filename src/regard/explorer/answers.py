@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
+from regard.explorer import doors, finders, inner_units, saving, spaces, trees
 from regard.explorer import questions as ask
 from regard.explorer.look import Alive
 from regard.explorer.views import Views
@@ -45,4 +46,15 @@ ANSWERS: dict[str, Answer] = {
     "terms": Answer(ask.HeadQuestion, Views.terms, SLOW),
     "beside": Answer(ask.Question, Views.beside, SLOW),
     "seeds": Answer(ask.SeedsQuestion, Views.over_seeds),
+    "beam": Answer(ask.BeamQuestion, trees.grow_tree),
+    "spaces": Answer(ask.Question, spaces.show_spaces, SLOW),
+    "neighbours": Answer(ask.NearQuestion, spaces.find_neighbours, SLOW),
+    "units": Answer(ask.UnitsQuestion, inner_units.show_units, SLOW),
+    "curves": Answer(OfThing, doors.read_curves),
+    "heads": Answer(OfThing, finders.find_heads, SLOW),
+    "sentences": Answer(OfThing, finders.find_sentences, SLOW),
+    "instruments": Answer(Nothing, doors.list_instruments),
+    "inspect": Answer(ask.InspectQuestion, doors.put_instrument, SLOW),
+    "claims": Answer(Nothing, doors.read_ledger),
+    "export": Answer(ask.ExportQuestion, saving.save_view),
 }

@@ -64,7 +64,7 @@ async def _answer(views: Views, jobs: Jobs, answer: Answer, request: Request) ->
     except RegardError as error:
         return fail(400, *error.faults)
     except Superseded:
-        return fail(409, "A newer question of the same view came.")
+        return Response(status_code=204)  # nobody waits for it: not an error on anybody's console
     except Busy:
         return fail(503, "Too many questions are waiting. Ask again in a moment.")
     except TooLong:

@@ -74,8 +74,10 @@ class Components:
         """
         inside = slice(start, max(start, min(start + steps, len(self.temporal))))
         missing = steps - (inside.stop - inside.start)
-        temporal = np.pad(self.temporal[inside], ((0, missing), (0, 0)))
-        counts = np.pad(self.counts[words][:, inside], ((0, 0), (0, missing)))
+        temporal, counts = self.temporal[inside], self.counts[words][:, inside]
+        if missing:
+            temporal = np.pad(temporal, ((0, missing), (0, 0)))
+            counts = np.pad(counts, ((0, 0), (0, missing)))
         return Components(temporal, self.input[words], counts)
 
     def parts(self, states: Array, words: Array) -> Parts:

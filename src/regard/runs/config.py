@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from regard.config import Config, faults_in, validated
-from regard.errors import RegardError, nearest, unknown
+from regard.config import Config, validated
+from regard.errors import RegardError, nearest, together, unknown
 from regard.models.encoder_decoder import MODELS
 from regard.models.layers.word_vectors import load_word_vectors
 from regard.models.seq2seq import Seq2Seq
 from regard.runs.files import content_hash
 from regard.runs.presets import PRESETS, preset_for, recipes_of
+from regard.runs.reckoning import refuse_absurd
 from regard.runs.weights import Sizes, load_weights
 from regard.tasks.task import TASKS, Task, TaskConfig
 from regard.training.config import TrainingConfig, missing_device
@@ -75,13 +76,10 @@ class RunConfig:
     @property
     def configuration(self) -> str:
         """The hash of all but the seed: runs that agree in it are seeds of one configuration."""
-        settings = self.placeless()
+        settings, data = self.placeless(), self.data()
         del settings["seed"]
-        data = self.data()
-        if data.pop("start", None):  # weights to begin with are one seed's
-            settings["training"]["start"] = "a file"
-        content = json.dumps([NUMERICS, settings, data], sort_keys=True)
-        return sha256(content.encode()).hexdigest()[:12]
+        data.pop("start", None)  # weights to begin with are one seed's
+        return hash_settings(settings, data)
 
     def placeless(self) -> dict[str, Any]:
         """As `to_json`, with the mere names of files and folders, wherever they lie."""
@@ -89,8 +87,7 @@ class RunConfig:
 
     def without_places(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Settings as a file has them, with the mere names of files and folders."""
-        files = self.task.files()
-        places = {str(place) for path in files for place in (path, path.parent)}
+        places = {str(place) for path in self.task.files() for place in (path, path.parent)}
         for key, value in settings["task"].items():
             parts = value.split(",") if isinstance(value, str) else []
             if parts and all(str(Path(part)) in places for part in parts):
@@ -102,25 +99,23 @@ class RunConfig:
 
     def data(self) -> dict[str, str]:
         """The hash of every file that the run reads: other content makes another run."""
-        hashes = self.task_data()
-        if self.training.start is not None:
-            hashes["start"] = content_hash(Path(self.training.start))
-        if self._vectors is not None:
-            hashes["vectors"] = content_hash(self._vectors)
-        return hashes
+        more = {"start": self.training.start, "vectors": self._vectors}
+        return self.task_data() | {
+            name: content_hash(Path(file)) for name, file in more.items() if file is not None
+        }
 
     def task_data(self) -> dict[str, str]:
         """The hash of every file that the task reads, by its number."""
         return {str(n): content_hash(path) for n, path in enumerate(self.task.files())}
 
     @property
-    def _vectors(self) -> Path | None:
+    def _vectors(self) -> str | None:
         """The file of word vectors that the model begins with, where it has one."""
-        file = getattr(self.model, "vectors", None)
-        return None if file is None else Path(file)
+        return getattr(self.model, "vectors", None)
 
     def make_task(self) -> Task:
         """The task, ready to draw from; one object for all runs that learn it."""
+        refuse_absurd(self.task, self.model, self.training.batch)
         return _build_task(TASKS[self.task_name], self.task, tuple(self.task_data().values()))
 
     def make_model(self, task: Task) -> Seq2Seq:
@@ -128,13 +123,14 @@ class RunConfig:
         built = self.blank_model(sizes_of(task))
         if self._vectors is not None:
             table = built.blocks()["encoder.embedding"]
-            load_word_vectors(table, task.source_vocabulary.words, self._vectors)
+            load_word_vectors(table, task.source_vocabulary.words, Path(self._vectors))
         if self.training.start is not None:
             load_weights(built, Path(self.training.start))
         return built
 
     def blank_model(self, sizes: Sizes) -> Seq2Seq:
         """The model for vocabularies of these sizes, without weights that it may be given."""
+        refuse_absurd(self.task, self.model, self.training.batch)
         seed_everything(self.seed, 0)
         kind: Any = MODELS[self.model_kind][1]
         built: Seq2Seq = kind(self.model, *sizes)
@@ -188,17 +184,17 @@ def assemble(
         "training": TrainingConfig,
     }
     values: dict[str, dict[str, Any]] = {section: {} for section in kinds}
-    for key, value in preset.items():
-        section, name = key.split(".", 1)
-        values[section][name] = value
-    for key, value in overrides.items():
+    for key, value in [*preset.items(), *overrides.items()]:
         where = _section(key, kinds)
         if isinstance(where, str):
             faults.append(where)
         else:
-            values[where[0]][where[1]] = value
-    for section, config in kinds.items():
-        faults += faults_in(config, values[section], section)
+            section, name = where
+            values[section][name] = value
+    try:
+        together(partial(validated, kinds[part], values[part], part) for part in kinds)
+    except RegardError as error:
+        faults += error.faults
     if fault := missing_device(str(values["training"].get("device", "auto"))):
         faults.append(fault)
     if seed < 0:

@@ -48,6 +48,7 @@ async function send(name, question, view) {
     const data = await response.json().catch(() => ({ error: [response.statusText] }));
     throw new Refused(response.status, data.error);
   }
+  if (response.status === 204) throw new Refused(409, ["A newer question came."]);
   const kind = response.headers.get("content-type") || "";
   if (kind.includes("json")) return response.json();
   if (kind.includes("octet-stream")) return unpack(await response.arrayBuffer());

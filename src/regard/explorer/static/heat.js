@@ -38,8 +38,9 @@ export function thumbnail(canvas, matrix, kind = "rising", low = 0, high = 1) {
 
 export class Heat {
   /** `onhover` and `onpick` get (row, column), or null. */
-  constructor({ label, onhover = () => {}, onpick = () => {}, most = 34 }) {
+  constructor({ label, onhover = () => {}, onpick = () => {}, most = 34, stretch = false }) {
     this.label = label;
+    this.stretch = stretch; // cells need not be square
     this.most = most;
     this.onhover = onhover;
     this.onpick = onpick;
@@ -82,14 +83,17 @@ export class Heat {
     this.right = 8 + Math.min(60, last * 0.56); // the last word leans over the edge
     const room = [Math.max(80, box.width - left - this.right), Math.max(80, (box.height || 420) - 6)];
     const loose = Math.min(this.most, room[0] / columns, (room[1] - Math.min(top, 80)) / rows);
-    const labelled = loose >= LABELLED;
-    const flat = labelled && Math.max(0, ...this.columns.map((w) => context.measureText(wordName(w)).width)) + 6 <= loose;
+    const across = this.stretch ? Math.min(60, room[0] / columns) : loose;
+    const labelled = across >= LABELLED;
+    const flat = labelled && Math.max(0, ...this.columns.map((w) => context.measureText(wordName(w)).width)) + 6 <= across;
     this.left = labelled ? left : 6;
     this.top = flat ? 22 : labelled ? top * 0.86 + 6 : 6;
     this.flat = flat;
     this.labelled = labelled;
-    const size = Math.min(this.most, (box.width - this.left - this.right) / columns, (room[1] - this.top) / rows);
-    this.size = size >= 1 ? (size > 4 ? Math.floor(size) : size) : Math.max(size, 0.25);
+    const whole = (size) => (size >= 1 ? (size > 4 ? Math.floor(size) : size) : Math.max(size, 0.25));
+    const [wide, tall] = [(box.width - this.left - this.right) / columns, (room[1] - this.top) / rows];
+    const size = whole(Math.min(this.most, wide, tall));
+    [this.wide, this.tall] = this.stretch ? [whole(Math.min(60, wide)), whole(Math.min(this.most, tall))] : [size, size];
   }
 
   draw() {
@@ -97,7 +101,7 @@ export class Heat {
     const [rows, columns] = this.matrix.shape;
     this.layout();
     const ratio = devicePixelRatio || 1;
-    const [width, height] = [this.left + columns * this.size + this.right, this.top + rows * this.size + 6];
+    const [width, height] = [this.left + columns * this.wide + this.right, this.top + rows * this.tall + 6];
     this.canvas.width = Math.min(SMALL * 4, Math.ceil(width * ratio));
     this.canvas.height = Math.min(SMALL * 4, Math.ceil(height * ratio));
     this.canvas.style.width = `${width}px`;
@@ -107,8 +111,8 @@ export class Heat {
     context.imageSmoothingEnabled = false;
     const style = getComputedStyle(document.documentElement);
     const ink = style.getPropertyValue("--ink");
-    context.drawImage(this.image, this.left, this.top, columns * this.size, rows * this.size);
-    if (this.size >= 8) this.grid(context, style.getPropertyValue("--line"));
+    context.drawImage(this.image, this.left, this.top, columns * this.wide, rows * this.tall);
+    if (Math.min(this.wide, this.tall) >= 8) this.grid(context, style.getPropertyValue("--line"));
     if (this.labelled) this.words(context, ink, style.getPropertyValue("--faint"));
     if (this.from !== null && this.from !== undefined) this.outline(context, style.getPropertyValue("--accent-2"));
     const at = this.over || this.cell;
@@ -122,12 +126,12 @@ export class Heat {
     context.lineWidth = 0.5;
     context.beginPath();
     for (let r = 0; r <= rows; r++) {
-      context.moveTo(this.left, this.top + r * this.size);
-      context.lineTo(this.left + columns * this.size, this.top + r * this.size);
+      context.moveTo(this.left, this.top + r * this.tall);
+      context.lineTo(this.left + columns * this.wide, this.top + r * this.tall);
     }
     for (let c = 0; c <= columns; c++) {
-      context.moveTo(this.left + c * this.size, this.top);
-      context.lineTo(this.left + c * this.size, this.top + rows * this.size);
+      context.moveTo(this.left + c * this.wide, this.top);
+      context.lineTo(this.left + c * this.wide, this.top + rows * this.tall);
     }
     context.stroke();
   }
@@ -136,17 +140,17 @@ export class Heat {
     const at = this.over || this.cell || [-1, -1];
     context.font = this.font;
     context.textBaseline = "middle";
-    this.rows.forEach((entry, r) => {
+    if (this.tall >= LABELLED) this.rows.forEach((entry, r) => {
       context.fillStyle = entry.special ? faint : ink;
       context.font = r === at[0] ? `bold ${this.font}` : this.font;
       context.textAlign = "right";
-      context.fillText(wordName(entry), this.left - 7, this.top + (r + 0.5) * this.size, this.left - 8);
+      context.fillText(wordName(entry), this.left - 7, this.top + (r + 0.5) * this.tall, this.left - 8);
     });
     this.columns.forEach((entry, c) => {
       context.save();
       context.fillStyle = entry.special ? faint : ink;
       context.font = c === at[1] ? `bold ${this.font}` : this.font;
-      context.translate(this.left + (c + 0.5) * this.size, this.top - 6);
+      context.translate(this.left + (c + 0.5) * this.wide, this.top - 6);
       if (this.flat) {
         context.textAlign = "center";
         context.fillText(wordName(entry), 0, -5);
@@ -164,9 +168,9 @@ export class Heat {
     context.strokeStyle = colour;
     context.globalAlpha = 0.55;
     context.lineWidth = 1;
-    const [x, y] = [this.left + column * this.size, this.top + row * this.size];
-    context.strokeRect(this.left, y, columns * this.size, this.size);
-    context.strokeRect(x, this.top, this.size, rows * this.size);
+    const [x, y] = [this.left + column * this.wide, this.top + row * this.tall];
+    context.strokeRect(this.left, y, columns * this.wide, this.tall);
+    context.strokeRect(x, this.top, this.wide, rows * this.tall);
     context.globalAlpha = 1;
     this.frame(context, [row, column], colour, 1.5);
   }
@@ -175,7 +179,7 @@ export class Heat {
     if (row >= this.matrix.shape[0] || column >= this.matrix.shape[1]) return;
     context.strokeStyle = colour;
     context.lineWidth = width;
-    context.strokeRect(this.left + column * this.size, this.top + row * this.size, this.size, this.size);
+    context.strokeRect(this.left + column * this.wide, this.top + row * this.tall, this.wide, this.tall);
   }
 
   /** What could have changed at all. */
@@ -185,15 +189,15 @@ export class Heat {
     context.strokeStyle = colour;
     context.lineWidth = 2;
     context.setLineDash([6, 4]);
-    context.strokeRect(this.left - 1, this.top + this.from * this.size, columns * this.size + 2, (rows - this.from) * this.size + 1);
+    context.strokeRect(this.left - 1, this.top + this.from * this.tall, columns * this.wide + 2, (rows - this.from) * this.tall + 1);
     context.setLineDash([]);
   }
 
   find(event) {
     if (!this.matrix) return null;
     const box = this.canvas.getBoundingClientRect();
-    const row = Math.floor((event.clientY - box.top - this.top) / this.size);
-    const column = Math.floor((event.clientX - box.left - this.left) / this.size);
+    const row = Math.floor((event.clientY - box.top - this.top) / this.tall);
+    const column = Math.floor((event.clientX - box.left - this.left) / this.wide);
     const [rows, columns] = this.matrix.shape;
     return row >= 0 && row < rows && column >= 0 && column < columns ? [row, column] : null;
   }

@@ -90,6 +90,7 @@ async function openThing() {
   context.thing = await ask("describe", { thing: state.thing }, "describe");
   const mine = context.things.find((one) => one.name === state.thing);
   context.seeds = context.things.filter((one) => mine && one.group === mine.group && one.kind === mine.kind);
+  if (context.thing.single && state.view === "attention") state.view = "words";
   if (!state.source && state.sample === null && context.thing.examples.length) {
     const first = context.thing.examples[0];
     store.set(context.thing.live ? { source: first.source, target: first.target } : { sample: first.sample ?? 0, source: first.source });

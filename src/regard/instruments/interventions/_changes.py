@@ -13,8 +13,8 @@ from regard.errors import RegardError, unknown
 from regard.instruments.components._terms import TERMS, nine_terms, substituted_terms
 from regard.instruments.interventions._steering import Change, Passing
 from regard.instruments.interventions.ablate import PARTS, WHERE
+from regard.models.layers.hook_point import Side
 from regard.recordings.decomposition import Components, SiteComponents
-from regard.recordings.site import Side
 from regard.recordings.storage import Array
 
 
@@ -43,15 +43,33 @@ class ScaleTerms(Change):
         return (f"{self.parts.name}.scores",)
 
     def apply(self, x: Tensor, at: Passing) -> Tensor:
-        """(batch, head, target, source), with (factor − 1) of each term added."""
+        """(batch, head, target, source): Σ_i a_i · (Σ_j f_ij b_j), a and b the parts of both."""
         _, queries, keys = at.made_of
-        more = torch.tensor(self.factors, dtype=x.dtype, device=x.device) - 1
         heads = list(x.unbind(1))
         for head in range(len(heads)) if self.head is None else (self.head,):
-            key = keys[:, head if keys.shape[1] > 1 else 0]
-            terms = split_scores(self.parts, head, queries[:, head], key, heads[head], at)
-            heads[head] = heads[head] + torch.einsum("f,fbts->bts", more, terms.to(x))
+            site, (own, _) = self.parts.site, self.parts.head(head)
+            words = at.sentence.words(site.query_side, at.start, x.shape[2], site)
+            parts, numbers = renumber(own, words, at.start)
+            asked = parts.parts(queries[:, head].detach().cpu().numpy(), numbers.numpy())
+            mixed = self._mix(keys[:, head if keys.shape[1] > 1 else 0], head, at).to(x)
+            ours = torch.stack(asked).to(x)  # (part, batch, target, features)
+            heads[head] = torch.einsum("ibtf,ibsf->bts", ours, mixed.expand(-1, len(x), -1, -1))
         return torch.stack(heads, dim=1)
+
+    def _mix(self, keys: Tensor, head: int, at: Passing) -> Tensor:
+        """Σ_j f_ij b_j of the keys' parts; a source's are the same at every step. (3, batch, …)"""
+        fixed = self.parts.site.key_side == "encoder"
+        name = (id(self), head, keys.data_ptr(), tuple(keys.shape))
+        if fixed and name in at.sentence.kept:
+            return at.sentence.kept[name]
+        words = at.sentence.words(self.parts.site.key_side, 0, keys.shape[1])
+        if len(words) < len(keys):  # a beam of one sentence
+            words = np.repeat(words, len(keys), axis=0)
+        parts, numbers = renumber(self.parts.head(head)[1], words, 0)
+        theirs = torch.stack(parts.parts(keys.detach().cpu().numpy(), numbers.numpy()))
+        factors = torch.tensor(self.factors, dtype=theirs.dtype).view(3, 3)
+        at.sentence.kept[name] = torch.einsum("ij,jbsf->ibsf", factors, theirs)
+        return at.sentence.kept[name]
 
 
 def split_scores(

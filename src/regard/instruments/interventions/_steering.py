@@ -10,13 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from regard.errors import RegardError, unknown
+from regard.models.layers.hook_point import Side
 from regard.models.seq2seq import Seq2Seq
-from regard.recordings.site import Side, Site
+from regard.recordings.site import Site
 from regard.recordings.storage import Array
 
 
@@ -27,6 +29,7 @@ class Sentence:
     source: Tensor  # (batch, source)
     fed: Tensor = field(default_factory=lambda: torch.empty(0, 0, dtype=torch.long))
     passes: int = 0
+    kept: dict[Any, Tensor] = field(default_factory=dict)  # what changes need of the source
 
     def begin(self) -> None:
         """A new pass of the decoder: steps count from 0 again."""
