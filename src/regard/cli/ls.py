@@ -124,19 +124,25 @@ def _papers(_: Path | None) -> Rows:
 
 
 def _runs(folder: Path | None) -> Rows:
-    from regard.runs.run import list_runs
+    from regard.runs.run import runs_folder
 
-    return [
-        (
-            str(run.folder),
-            run.config.task_name,
-            run.config.model_kind,
-            run.config.seed,
-            "done" if run.done else "unfinished",
-            run.metrics.get("accuracy") if run.done else None,
-        )
-        for run in list_runs(folder)
-    ]
+    return [_run(path.parent) for path in sorted((folder or runs_folder()).glob("*/config.json"))]
+
+
+def _run(folder: Path) -> tuple[Any, ...]:
+    """A run's row; of one that cannot be read, why."""
+    from regard.errors import RegardError, in_words
+    from regard.runs.run import Run
+
+    try:
+        run = Run.open(folder)
+        accuracy = run.metrics.get("accuracy") if run.done else None
+    except RegardError as error:
+        return str(folder), None, None, None, f"broken: {error.faults[0]}", None
+    except OSError as error:
+        return str(folder), None, None, None, f"broken: {in_words(error)}", None
+    about = run.config.task_name, run.config.model_kind, run.config.seed
+    return str(folder), *about, "done" if run.done else "unfinished", accuracy
 
 
 # Name -> title, columns, and rows; what is listed is imported when it is asked for.

@@ -193,10 +193,13 @@ def load_run(folder: str | Path) -> Run:
 
 
 def list_runs(root: Path | None = None) -> Iterator[Run]:
-    """All runs in a folder, by name; folders that are no readable runs are passed over."""
+    """All runs in a folder, by name; folders that are no readable runs are passed over.
+
+    `regard ls runs` and `regard doctor` say which those are, and why.
+    """
     root = root or runs_folder()
     for path in sorted(root.glob("*/config.json")):
-        with suppress(RegardError):
+        with suppress(RegardError, OSError):
             yield Run.open(path.parent)
 
 
