@@ -74,7 +74,8 @@ class PackedBatch(Batch):
     def __getitem__(self, index: slice | Tensor | Ints) -> PackedBatch:
         """Some of the rows, still packed."""
         picked = index if isinstance(index, (slice, np.ndarray)) else index.cpu().numpy()
-        return PackedBatch(*(side.take(picked) for side in self._sides), self._then)
+        sources, targets = self._sides
+        return PackedBatch(sources.take(picked), targets.take(picked), self._then)
 
     def padded(self) -> Batch:
         """These rows as tensors."""
