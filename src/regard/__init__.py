@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # the front: train, record, look, check the papers
     from regard.recordings.recording import Recording as Recording
     from regard.recordings.recording import load_recording as load_recording
     from regard.runs.execution import train as train
+    from regard.runs.executor import run_all as run_all
     from regard.runs.run import Run as Run
     from regard.runs.run import list_runs as list_runs
     from regard.runs.run import load_run as load_run

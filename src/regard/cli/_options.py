@@ -11,6 +11,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 Jobs = Annotated[
     int | None, typer.Option(help="Processes side by side; default: all cores.", min=1)
 ]
+On = Annotated[
+    str | None,
+    typer.Option(
+        "--on", help="Where to train: local, ray or ray://HOST:PORT; default: $REGARD_ON or local."
+    ),
+]
 RunFolder = Annotated[Path, typer.Argument(help="A run's folder.")]
 OtherRuns = Annotated[
     list[Path] | None,

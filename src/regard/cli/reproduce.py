@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli._options import Jobs, Json, ResultsFolder, RunsFolder, parse_settings
+from regard.cli._options import Jobs, Json, On, ResultsFolder, RunsFolder, parse_settings
 
 EXAMPLE = "regard reproduce chapter36/addition --scale quick"
 
@@ -23,6 +23,7 @@ def reproduce(
         typer.Option(help="Data of yours as NAME=FILE, e.g. english-french=pairs.tsv."),
     ] = None,
     jobs: Jobs = None,
+    on: On = None,
     runs: RunsFolder = None,
     out: ResultsFolder = None,
     json: Json = False,
@@ -41,7 +42,7 @@ def reproduce(
     if faults:
         raise RegardError(*faults)
     with console.interruptible(), console.progress_bars() as bars:
-        results = reproduce(paper, scale, runs, to, jobs, bars, console.say, files)  # type: ignore[arg-type]
+        results = reproduce(paper, scale, runs, to, jobs, bars, console.say, files, on)  # type: ignore[arg-type]
     path = write_report(to / paper.split("/")[0] / scale)
     rows = [row for result in results for row in result.claims]
     if json:

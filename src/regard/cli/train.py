@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli._options import Jobs, Json, RunsFolder, parse_settings
+from regard.cli._options import Jobs, Json, On, RunsFolder, parse_settings
 
 if TYPE_CHECKING:
     from regard.runs.run import Run
@@ -24,6 +24,7 @@ def train(
     seed: Annotated[int, typer.Option(help="The first seed.", min=0)] = 0,
     seeds: Annotated[int, typer.Option(help="How many seeds, from --seed on.", min=1)] = 1,
     jobs: Jobs = None,
+    on: On = None,
     runs: RunsFolder = None,
     json: Json = False,
 ) -> None:
@@ -37,7 +38,7 @@ def train(
     numbers = range(seed, seed + seeds)
     configs = [assemble(task, model, number, overrides, faults) for number in numbers]
     with console.interruptible(), console.progress_bars() as bars:
-        trained = run_all(configs, runs, jobs, bars, model)
+        trained = run_all(configs, runs, jobs, bars, model, on)
     if json:
         console.print_json(_summary(trained))
         return

@@ -44,10 +44,12 @@ def reproduce(
     monitor: Monitor | None = None,
     say: Callable[[str], None] = lambda text: None,
     data: Mapping[str, str] | None = None,
+    on: str | None = None,
 ) -> list[Result]:
     """All experiments of a paper, or one. What is on disk already is not done again.
 
     `data` names files for experiments that want some, such as a corpus: {"english-french": path}.
+    `on` says where runs are trained, as in `run_all`.
 
     All runs are trained first, side by side, so that no core waits; then each experiment is
     measured and written down.
@@ -65,7 +67,7 @@ def reproduce(
         configs = [config for plan in wanted for group in plan.values() for config in group]
         while configs:
             try:
-                run_all(configs, runs, jobs, monitor)
+                run_all(configs, runs, jobs, monitor, on=on)
                 return
             except RegardError as error:  # what can be measured is measured all the same
                 own = (fault for fault in error.faults if BUSY not in fault)
