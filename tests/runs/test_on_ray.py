@@ -20,6 +20,7 @@ from regard.runs import Run, RunConfig, assemble, execute, run_all
 from regard.runs.ray_node import ALONE
 
 os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # Ray's word for loopback only
+os.environ.setdefault("RAY_worker_niceness", "0")  # else workers wait for all that runs besides
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'regard[ray]'")
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # Ray's own, of files and of what is to come
