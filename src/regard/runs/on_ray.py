@@ -131,15 +131,11 @@ class _Driver:
         modules = [name for name in modules_of(self.configs.values()) if is_outside(name)]
         ask = self.ray.remote(num_cpus=0, max_retries=0)(describe_node)
         path = self.environment["PYTHONPATH"]
-        asked = {
-            node["NodeName"]: ask.options(**self._on(node["NodeID"])).remote(
-                str(self.root), self.mark, modules, path, self.hashes
-            )
-            for node in self.ray.nodes()
-            if node["Alive"]
-        }
+        nodes = [node for node in self.ray.nodes() if node["Alive"]]  # some may have one name
+        given = (str(self.root), self.mark, modules, path, self.hashes)
+        asked = [ask.options(**self._on(node["NodeID"])).remote(*given) for node in nodes]
         answers, faults = [], []
-        for name, ref in asked.items():
+        for name, ref in zip([node["NodeName"] for node in nodes], asked, strict=True):
             try:
                 answers.append(self.ray.get(ref, timeout=PATIENCE))
                 faults += _faults_of(name, answers[-1])

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from regard.errors import RegardError
 from regard.runs.config import NUMERICS, RunConfig
 from regard.runs.files import content_hash
 from regard.runs.local import order_run, start_worker
@@ -91,7 +92,10 @@ def train_on_node(
             return _follow(order["config"], order["root"], order, tell, None)
         scratch = Path(stack.enter_context(TemporaryDirectory(prefix="regard-")))
         folder = scratch / "runs" / name
-        places = _place_files(order["hashes"], contents, scratch / "data")
+        try:
+            places = _place_files(order["hashes"], contents, scratch / "data")
+        except RegardError as error:
+            return {"event": "failed", "faults": list(error.faults)}
         receive(folder, config, order["parcel"])
         (folder / "config.json").unlink()  # it is written anew, with the paths of this node
         settings = move_files(config, places)
@@ -131,6 +135,8 @@ def _place_files(
         places[folder] = to / str(number) / folder.name
         places[folder].mkdir(parents=True)
         for path, digest in names.items():
+            if digest not in contents:  # it came after all others were asked, which had the file
+                raise RegardError(f"The node has no {path}, unlike the others. Ask again.")
             places[Path(path)] = places[folder] / Path(path).name
             places[Path(path)].write_bytes(ray.get(contents[digest]))
     return places
