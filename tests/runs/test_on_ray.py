@@ -130,7 +130,7 @@ def test_dead_nodes_and_workers_cost_nothing(cluster: Any, tmp_path: Path) -> No
 
     monitor = When(strike)
     try:
-        runs = run_all(configs(4, 2000), tmp_path / "ray", monitor=monitor, on="ray")
+        runs = run_all(configs(4, 1200), tmp_path / "ray", monitor=monitor, on="ray")
     finally:
         if not removed:
             cluster.remove_node(node, allow_graceful=False)
@@ -139,11 +139,11 @@ def test_dead_nodes_and_workers_cost_nothing(cluster: Any, tmp_path: Path) -> No
 
 
 def test_a_driver_that_was_killed_goes_on(cluster: Any, tmp_path: Path) -> None:
-    wanted = configs(2, 2000)
+    wanted = configs(2, 1200)
     command = [sys.executable, "-m", "regard", "train", "reversal", "--seeds", "2", "--on", "ray"]
     command += ["--runs", str(tmp_path / "ray"), *(f"{k}={v}" for k, v in SMALL.items())]
     environment = {**os.environ, "RAY_ADDRESS": cluster.address}
-    driver = subprocess.Popen([*command, "updates=2000"], env=environment)
+    driver = subprocess.Popen([*command, "updates=1200"], env=environment)
     states = [tmp_path / "ray" / config.name / "state.safetensors" for config in wanted]
     try:
         until = time.monotonic() + 120
