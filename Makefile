@@ -42,7 +42,7 @@ docs: setup
 	$(BIN)/mkdocs build --strict
 
 bench: setup
-	set -e; for name in training instruments lookup snell; do \
+	set -e; for name in training instruments lookup snell recurrences; do \
 	  $(BIN)/python -m benchmarks $$name --json > benchmarks/$$name.json; cat benchmarks/$$name.json; \
 	done
 

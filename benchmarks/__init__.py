@@ -2,6 +2,7 @@
 
 from benchmarks import instruments as instruments
 from benchmarks import lookup as lookup
+from benchmarks import recurrences as recurrences
 from benchmarks import snell as snell
 from benchmarks import training as training
 from benchmarks.benchmark import BENCHMARKS, Benchmark

@@ -15,7 +15,9 @@ C = TypeVar("C", bound="Config")
 class Config(BaseModel):
     """The base of every configuration. Text values such as `"64"` or `"true"` are converted."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False
+    )
 
 
 def faults_in(kind: type[Config], values: Mapping[str, Any], where: str) -> list[str]:

@@ -113,8 +113,7 @@ def test_the_pass_by_hand_is_the_walk_of_autograd(
     forced = torch.full((3,), not own)
     assert model._fits(model.encode(given.source, given.source_lengths))
     quick, loss = gradients(model, given, forced), total(model, given, forced)
-    monkeypatch.setattr(EncoderDecoder, "_fits", lambda *_: False)
-    monkeypatch.setattr(type(model.decoder[0]), "by_hand", None)  # type: ignore[index]
+    monkeypatch.setattr(type(model.decoder[0]), "outweighs", lambda *_: False)  # type: ignore[index]
     torch.testing.assert_close(total(model, given, forced), loss)
     slow = gradients(model, given, forced)
     for key in slow:

@@ -43,7 +43,7 @@ def test_lstm_kernel_for_other_devices(lengths: Tensor | None) -> None:
     """On a CPU another path is taken, so the one for accelerators is tried here by hand."""
     cell = LSTM(6, 11)
     x = torch.randn(5, 7, 6, requires_grad=True)
-    ours, theirs = cell(x, lengths), cell.kernel(x, lengths, None)
+    ours, theirs = cell(x, lengths), cell.run_in_torch(x, lengths, None)
     torch.testing.assert_close(theirs, ours, **CLOSE)
     for a, b in zip(
         gradients(cell, x, (ours[0], *ours[1]), ()),

@@ -37,7 +37,7 @@ def test_a_run_explains_itself(tmp_path: Path) -> None:
     assert run.done
     assert {p.name for p in run.folder.iterdir()} == {
         "config.json", "provenance.json", "sizes.json", "metrics.jsonl", "checkpoints", "DONE",
-        "LOCK",
+        "LOCK", "SHA256SUMS",
     }  # fmt: skip
     assert run.checkpoints() == [0, 20, 40, 50]
     assert len(run.curve("loss")[0]) == 50
@@ -227,9 +227,14 @@ def test_a_gradient_that_is_not_a_number_never_reaches_the_weights(
 def test_damaged_files_are_named(tmp_path: Path) -> None:
     run = execute(config(), tmp_path)
     (run.folder / "checkpoints" / "00000050.safetensors").write_bytes(b"not tensors")
-    with pytest.raises(RegardError, match=r"00000050\.safetensors is not a whole"):
+    with pytest.raises(RegardError, match=r"00000050\.safetensors is damaged"):
         run.model()
     (run.folder / "config.json").write_text("{")
+    with pytest.raises(RegardError, match=r"config\.json is damaged"):
+        Run.open(run.folder)
+    (run.folder / "SHA256SUMS").unlink()  # as runs of before have none
+    with pytest.raises(RegardError, match=r"00000050\.safetensors is not a whole"):
+        run.model()
     with pytest.raises(RegardError, match=r"config\.json is not valid JSON"):
         Run.open(run.folder)
     for text in ("{}", "[]", '{"task": 3, "model": {}}'):

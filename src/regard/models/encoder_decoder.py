@@ -10,8 +10,9 @@ from torch import Tensor, nn
 from regard.config import Config
 from regard.models.encoder_decoder_config import EncoderDecoderConfig
 from regard.models.encoder_decoder_parts import EncoderDecoderParts
-from regard.models.kernels.by_hand import Walk
-from regard.models.kernels.packed import Layout
+from regard.models.kernels.attending import Attending, Weights
+from regard.models.kernels.layout import Layout
+from regard.models.kernels.recurrence import recur
 from regard.models.layers.attention import AdditiveReLU, Site, join_steps
 from regard.models.layers.cells import CELLS, Inputs, State, TorchCell, vectors
 from regard.models.layers.embedding import pass_point
@@ -212,7 +213,7 @@ class EncoderDecoder(EncoderDecoderParts):
         return self.target_vectors.watched or bool(self.attention and self.attention.at.watched)
 
     def _fits(self, memory: Memory) -> bool:
-        """Whether the walk can be taken by hand, and is faster so (see `by_hand.py`)."""
+        """Whether the walk can be taken by hand, and is faster so (see `kernels/attending.py`)."""
         config = self.config
         return (
             isinstance(self.focus, FullFocus)
@@ -221,27 +222,26 @@ class EncoderDecoder(EncoderDecoderParts):
             and config.readout_bias
             and config.readout_layer == "none"
             and not (self.reads[1] or self._counts(memory))
-            and CELLS[config.cell].by_hand is not None
+            and issubclass(CELLS[config.cell], TorchCell)
+            and CELLS[config.cell].kernel is not None
             and self.decoder[0].outweighs(len(memory.states))  # type: ignore[index, operator]
         )
 
     def _walk_by_hand(self, memory: Memory, inputs: Tensor, forced: Tensor) -> Output:
         attention, focus, cell = self.attention, self.focus, self.decoder[0]  # type: ignore[index]
         assert isinstance(attention, AdditiveReLU) and isinstance(focus, FullFocus)
-        assert isinstance(cell, TorchCell)
+        assert isinstance(cell, TorchCell) and cell.kernel is not None
         keys = memory.prepared[0][:, 0]
-        weights = (
-            self.target_embedding.table,
+        weights = Weights(
+            memory.states, keys, self.target_embedding.table,
             attention.query.weight, attention.query.bias, attention.v[0], attention.bias,
-            focus.weigh.weight, focus.weigh.bias,
-            cell.weight_ih, cell.bias_ih, cell.weight_hh, cell.bias_hh,
+            focus.weigh.weight, focus.weigh.bias, cell.weight_ih, cell.input_bias,
             self.readout.weight, self.readout.bias,
         )  # fmt: skip
-        found: Any = Walk.apply(  # type: ignore[no-untyped-call]
-            cell.by_hand, forced.tolist(), inputs, memory.mask, memory.states, keys,
-            *weights, *memory.initial,
-        )  # fmt: skip
-        logits, states, queries, scores, mixed = found
+        source = Attending(inputs, forced.tolist(), memory.mask, weights)
+        layout = Layout.of(len(inputs), inputs.shape[1], None, inputs.device)
+        states, _, results = recur(cell.kernel, source, layout, cell.recurrent, memory.initial)
+        queries, scores, mixed, logits = results
         queries, keys, scores, mixed = (x[:, None] for x in (queries, keys, scores, mixed))
         site = attention.site(queries, keys, memory.prepared[1], scores, mixed)
         return Output(logits, memory.states, states, {"attention": site})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from regard.lazy import attach
 
-PAPERS = ("chapter36", "baan2019", "aitken2021", "snell2021")  # each a folder with a claims.toml
+PAPERS = ("chapter36", "baan2019", "aitken2021", "snell2021", "across")  # each with a claims.toml
 
 if TYPE_CHECKING:
     from regard.papers.framework.claims import LEDGERS as LEDGERS

@@ -69,11 +69,8 @@ class RunConfig:
     @property
     def name(self) -> str:
         """The folder's name: readable in front, the hash of everything behind."""
-        settings = self.placeless()  # what is in the files counts, not where they lie
-        if self.training.start is not None:
-            settings["training"]["start"] = "a file"
-        content = json.dumps([NUMERICS, settings, self.data()], sort_keys=True)
-        return f"{self.task_name}-s{self.seed}-{sha256(content.encode()).hexdigest()[:12]}"
+        digest = hash_settings(self.placeless(), self.data())
+        return f"{self.task_name}-s{self.seed}-{digest}"
 
     @property
     def configuration(self) -> str:
@@ -88,7 +85,10 @@ class RunConfig:
 
     def placeless(self) -> dict[str, Any]:
         """As `to_json`, with the mere names of files and folders, wherever they lie."""
-        settings = self.to_json()
+        return self.without_places(self.to_json())
+
+    def without_places(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Settings as a file has them, with the mere names of files and folders."""
         files = self.task.files()
         places = {str(place) for path in files for place in (path, path.parent)}
         for key, value in settings["task"].items():
@@ -102,15 +102,16 @@ class RunConfig:
 
     def data(self) -> dict[str, str]:
         """The hash of every file that the run reads: other content makes another run."""
-        hashes = {str(number): content for number, content in enumerate(self._task_data())}
+        hashes = self.task_data()
         if self.training.start is not None:
             hashes["start"] = content_hash(Path(self.training.start))
         if self._vectors is not None:
             hashes["vectors"] = content_hash(self._vectors)
         return hashes
 
-    def _task_data(self) -> tuple[str, ...]:
-        return tuple(content_hash(path) for path in self.task.files())
+    def task_data(self) -> dict[str, str]:
+        """The hash of every file that the task reads, by its number."""
+        return {str(n): content_hash(path) for n, path in enumerate(self.task.files())}
 
     @property
     def _vectors(self) -> Path | None:
@@ -120,7 +121,7 @@ class RunConfig:
 
     def make_task(self) -> Task:
         """The task, ready to draw from; one object for all runs that learn it."""
-        return _build_task(TASKS[self.task_name], self.task, self._task_data())
+        return _build_task(TASKS[self.task_name], self.task, tuple(self.task_data().values()))
 
     def make_model(self, task: Task) -> Seq2Seq:
         """The model before training: a function of the seed, or the weights it is given."""
@@ -143,6 +144,16 @@ class RunConfig:
 @lru_cache(maxsize=4)  # tasks do not change, and reading a corpus takes a while
 def _build_task(kind: type[Task], config: TaskConfig, _data: tuple[str, ...]) -> Task:
     return kind(config)
+
+
+def hash_settings(
+    settings: dict[str, Any], data: Mapping[str, str], numerics: int = NUMERICS
+) -> str:
+    """The hash of settings without places and of data: what is in the files counts, not where."""
+    if settings["training"].get("start") is not None:
+        settings["training"]["start"] = "a file"
+    content = json.dumps([numerics, settings, data], sort_keys=True)
+    return sha256(content.encode()).hexdigest()[:12]
 
 
 def sizes_of(task: Task) -> Sizes:

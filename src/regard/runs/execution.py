@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from regard.errors import RegardError
+from regard.runs.checksums import SUMS, final_list, note
 from regard.runs.config import RunConfig, assemble, sizes_of
-from regard.runs.files import locked, read_origin, read_tensors, write_json, write_tensors
+from regard.runs.files import (
+    as_json,
+    locked,
+    packed,
+    read_origin,
+    read_tensors,
+    write_noted,
+    write_tensors,
+    write_whole,
+)
+from regard.runs.places import naming, require_regular
 from regard.runs.provenance import provenance
 from regard.runs.run import SIZES, Run, final_metrics, runs_folder
 from regard.runs.weights import require_file
@@ -48,13 +61,18 @@ class Folder:
 
     def __init__(self, folder: Path, watch: Watch | None):
         self.folder, self.watch = folder, watch
-        self.metrics = (folder / "metrics.jsonl").open("ab")
+        self.path = require_regular(folder / "metrics.jsonl")
+        self.metrics = self.path.open("ab+")
+        self.digest = sha256()  # of the metrics so far
         self.accuracy: float | None = None
         self.total = 0
 
     def log(self, row: dict[str, Any]) -> None:
         """Append a row; a reader sees it at the next checkpoint at the latest."""
-        self.metrics.write((json.dumps(row) + "\n").encode())
+        line = (json.dumps(row) + "\n").encode()
+        self.digest.update(line)
+        with naming(self.path):
+            self.metrics.write(line)
         if "split" in row:
             self.accuracy = row["accuracy"]
         elif self.watch:
@@ -62,14 +80,17 @@ class Folder:
 
     def checkpoint(self, trainer: Trainer, keep: bool, best: bool) -> None:
         """Metrics first, then weights, then the state that says how much of both is valid."""
-        self.metrics.flush()
-        os.fsync(self.metrics.fileno())
+        with naming(self.path):
+            self.metrics.flush()
+            os.fsync(self.metrics.fileno())
         state = trainer.state()
-        weights = select_prefix(state, "model.")
+        weights = packed(select_prefix(state, "model."))
         for wanted, name in ((keep, f"{trainer.update:08d}"), (best, "best")):
             if wanted:
-                write_tensors(self.folder / "checkpoints" / f"{name}.safetensors", weights)
+                path = self.folder / "checkpoints" / f"{name}.safetensors"
+                write_noted(self.folder, path, weights)
         state["metrics_size"] = torch.tensor(self.metrics.tell())
+        state["metrics_hash"] = torch.tensor(list(self.digest.digest()), dtype=torch.uint8)
         write_tensors(self.folder / "state.safetensors", state)
 
     def resume(self, trainer: Trainer) -> None:
@@ -78,14 +99,46 @@ class Folder:
         size = 0
         if path.is_file():
             state = read_tensors(path)
-            size = int(state.pop("metrics_size"))
-            trainer.load_state(state)
+            size = self._check_metrics(state)
+            try:
+                trainer.load_state(state)
+            except (KeyError, ValueError, RuntimeError) as error:
+                raise RegardError(
+                    f"{path} is no state of this run ({error}). Delete it, and the run begins anew."
+                ) from None
         self.metrics.truncate(size)
         self.metrics.seek(size)
+
+    def _check_metrics(self, state: dict[str, torch.Tensor]) -> int:
+        """How many bytes of the metrics belong to a state, if they are the ones it was made with.
+
+        States of before have no hash.
+        """
+        size, wanted = int(state.pop("metrics_size", 0)), state.pop("metrics_hash", None)
+        self.metrics.seek(0)
+        kept = self.metrics.read(size)
+        self.digest = sha256(kept)
+        known = None if wanted is None else bytes(wanted.tolist())
+        if len(kept) < size or known not in (None, self.digest.digest()):
+            raise RegardError(
+                f"{self.path} is damaged: its first {size} bytes are not the metrics of the last"
+                f" checkpoint. Restore it, or delete {self.folder} and ask again: it is trained"
+                " anew."
+            )
+        return size
 
     def close(self) -> None:
         """Let go of the metrics file."""
         self.metrics.close()
+
+    def finish(self, summary: dict[str, Any]) -> None:
+        """Write down that the run is at its end; what its files hold is settled before."""
+        folder, done = self.folder, as_json(summary)
+        for path, digest in ((self.path, self.digest), (folder / "DONE", sha256(done))):
+            note(folder, path, digest.hexdigest())
+        write_whole(folder / SUMS, final_list(folder))
+        write_whole(folder / "DONE", done)
+        (folder / "state.safetensors").unlink(missing_ok=True)
 
 
 def execute(
@@ -108,8 +161,8 @@ def execute(
             about = provenance(preset=preset, data=config.data())
             if start is not None:
                 about["start"] = read_origin(Path(start))
-            write_json(folder / "provenance.json", about)
-        write_json(folder / "config.json", config.to_json())
+            write_noted(folder, folder / "provenance.json", as_json(about))
+        write_noted(folder, folder / "config.json", as_json(config.to_json()))
         _train(run, watch)
     return run
 
@@ -117,7 +170,8 @@ def execute(
 def _train(run: Run, watch: Watch | None) -> None:
     config, started = run.config, time.perf_counter()
     task = config.make_task()
-    write_json(run.folder / SIZES, dict(zip(("source", "target"), sizes_of(task), strict=True)))
+    sizes = dict(zip(("source", "target"), sizes_of(task), strict=True))
+    write_noted(run.folder, run.folder / SIZES, as_json(sizes))
     if isinstance(task, Spoken):
         scorer()  # better to miss it now than after the training
     trainer = Trainer(config.make_model(task), task, config.training, config.seed)
@@ -129,16 +183,19 @@ def _train(run: Run, watch: Watch | None) -> None:
     finally:
         keeper.close()
     model = run.model() if config.training.updates else trainer.model
-    write_json(
-        run.folder / "DONE",
+    model = model.to(config.training.device)
+    metrics = final_metrics(model, task, config.training.guidance_by == "force")
+    if not all(math.isfinite(value) for value in metrics.values()):
+        raise RegardError(
+            f"The run {run.folder} ends with metrics that are not numbers ({metrics}), so it is"
+            f" not done. Lower training.learning_rate (now {config.training.learning_rate:g})."
+        )
+    keeper.finish(
         {
-            "metrics": final_metrics(
-                model.to(config.training.device), task, config.training.guidance_by == "force"
-            ),
+            "metrics": metrics,
             "updates": trainer.update,
             "parameters": model.parameter_count,
             "seconds": round(time.perf_counter() - started, 2),
             "weights": run.weights(),
-        },
+        }
     )
-    (run.folder / "state.safetensors").unlink(missing_ok=True)

@@ -4,50 +4,72 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from hashlib import file_digest
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError, safe_open
 
 from regard.errors import RegardError
+from regard.runs.checksums import note, read_checked
+from regard.runs.places import name_part, naming, require_regular
+from regard.runs.seals import is_sealed, seal
 
 if TYPE_CHECKING:  # torch takes seconds to import, and most files hold no tensors
     from torch import Tensor
+
+MISSING = "missing"  # the hash of a file that is not there
+SETTLED = 2.0  # seconds after which a change of a file is sure to change its time, too
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that a reader sees the old one or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with part.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    part = name_part(require_regular(path))
+    try:
+        with naming(path), part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:  # a full disk must not be kept full
+        part.unlink(missing_ok=True)
+        raise
 
 
 def write_json(path: Path, data: Any) -> None:
     """Write JSON for people: indented, in the given order."""
-    write_whole(path, (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode())
+    write_whole(path, as_json(data))
+
+
+def as_json(data: Any) -> bytes:
+    """JSON for people, as it stands in a file."""
+    return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def read_json(path: Path) -> Any:
     """Read JSON, or say which file is not what it should be."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        return json.loads(read_checked(path))
+    except (ValueError, RecursionError) as error:
         raise RegardError(
             f"{path} is not valid JSON ({error}). Delete it, and it is made again."
         ) from None
 
 
+def write_noted(folder: Path, path: Path, content: bytes) -> None:
+    """Write a file of a run's folder, and before that its hash into the run's list."""
+    note(folder, path, sha256(content).hexdigest())
+    write_whole(path, content)
+
+
 def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    """Write tensors as safetensors."""
-    write_whole(path, packed(tensors))
+    """Write tensors as safetensors, with their hash inside."""
+    write_whole(path, seal(packed(tensors)))
 
 
 def packed(tensors: dict[str, Tensor], origin: dict[str, Any] | None = None) -> bytes:
@@ -73,24 +95,39 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     """Read safetensors, or say which file is damaged."""
     from safetensors.torch import load
 
+    content = read_checked(path)
     try:
-        return load(path.read_bytes())
-    except SafetensorError as error:
+        tensors = load(content)
+        whole = is_sealed(content)
+    except (SafetensorError, ValueError, KeyError, RecursionError) as error:
         raise RegardError(
             f"{path} is not a whole safetensors file ({error}). Delete it and run again."
         ) from None
+    if not whole:
+        raise RegardError(
+            f"{path} is damaged: its numbers are not those that were written (another SHA-256 than"
+            " the file itself says). Delete it and run again."
+        )
+    return tensors
 
 
 def content_hash(path: Path) -> str:
     """The hash of a file's content; a file that is not there is the task's to report."""
     if not path.is_file():
-        return "missing"
+        return MISSING
     about = path.stat()
-    return _hash(path, about.st_mtime_ns, about.st_size)
+    if time.time() - about.st_ctime < SETTLED:
+        return hash_file(path)
+    return _hash(path, about.st_ino, about.st_ctime_ns, about.st_mtime_ns, about.st_size)
 
 
 @lru_cache(maxsize=32)
-def _hash(path: Path, _changed: int, _size: int) -> str:
+def _hash(path: Path, *_state: int) -> str:
+    return hash_file(path)
+
+
+def hash_file(path: Path) -> str:
+    """The hash of a file's content, read anew."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
@@ -102,7 +139,7 @@ def locked(folder: Path) -> Iterator[None]:
     The operating system lets go of the lock when the process ends, however it ends.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "LOCK").open("a+", encoding="utf-8") as file:
+    with require_regular(folder / "LOCK").open("a+", encoding="utf-8") as file:
         if not _take(file.fileno()):
             file.seek(0)
             holder = file.read().strip() or "unknown"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,9 +16,11 @@ from torch import Tensor
 
 from regard.errors import RegardError
 from regard.models.seq2seq import Seq2Seq
+from regard.runs.checksums import read_checked
 from regard.runs.config import RunConfig, sizes_of
-from regard.runs.files import read_json, read_tensors
-from regard.runs.weights import Sizes, infer_sizes
+from regard.runs.files import MISSING, read_json, read_tensors
+from regard.runs.names import check_name, known_data
+from regard.runs.weights import Sizes, fill_model, infer_sizes
 from regard.tasks.task import Task
 from regard.training.bleu import Spoken, bleu
 from regard.training.evaluation import evaluate
@@ -56,10 +59,13 @@ class Run:
                 f"{folder} is not a run: it has no config.json."
                 " `regard ls runs` lists the runs there are."
             )
+        data = read_json(path)
         try:
-            return cls(folder, RunConfig.from_json(read_json(path)))
+            config = RunConfig.from_json(data)
         except RegardError as error:
             raise RegardError(*(f"{path}: {fault}" for fault in error.faults)) from None
+        check_name(folder, config, data)
+        return cls(folder, config)
 
     @property
     def done(self) -> bool:
@@ -72,7 +78,7 @@ class Run:
         if not self.done:
             raise RegardError(f"{self.folder} is not finished; ask for it again and it goes on.")
         summary: dict[str, Any] = read_json(self.folder / "DONE")
-        if not isinstance(summary, dict) or "metrics" not in summary:
+        if not isinstance(summary, dict) or not isinstance(summary.get("metrics"), dict):
             raise RegardError(f"{self.folder / 'DONE'} is damaged. Delete the run and ask again.")
         return summary
 
@@ -84,9 +90,15 @@ class Run:
 
     def rows(self) -> list[dict[str, Any]]:
         """Every row of `metrics.jsonl`: one per update, and one per evaluation."""
-        text = (self.folder / "metrics.jsonl").read_text(encoding="utf-8")
-        whole = text[: text.rfind("\n") + 1]  # a run under way may be in the middle of a line
-        return [json.loads(line) for line in whole.splitlines()]
+        path = self.folder / "metrics.jsonl"
+        content = read_checked(path) if self.done else path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]  # a run under way may be amid a line
+        try:
+            return [json.loads(line) for line in whole.splitlines()]
+        except ValueError as error:
+            raise RegardError(
+                f"{path} is damaged ({error}). Restore it, or delete {self.folder} and ask again."
+            ) from None
 
     def curve(self, name: str, split: str | None = None) -> tuple[list[int], list[float]]:
         """One metric over updates; without a split, the training loss."""
@@ -95,6 +107,7 @@ class Run:
 
     def task(self) -> Task:
         """The task that the run learned."""
+        self._check_data()
         return self.config.make_task()
 
     def model(self, checkpoint: str | int = "reported") -> Seq2Seq:
@@ -102,9 +115,10 @@ class Run:
 
         `reported` is the one whose metrics the run gives, the last or the best.
         """
-        tensors = read_tensors(self._checkpoint(checkpoint))
+        path = self._checkpoint(checkpoint)
+        tensors = read_tensors(path)
         model = self.config.blank_model(self._sizes(tensors))
-        model.load_state_dict(tensors)
+        fill_model(model, tensors, path)
         return model.eval()
 
     def _sizes(self, tensors: Mapping[str, Tensor]) -> Sizes:
@@ -112,16 +126,30 @@ class Run:
         path = self.folder / SIZES
         if path.is_file():
             sizes = read_json(path)
-            return sizes["source"], sizes["target"]
+            try:
+                return int(sizes["source"]), int(sizes["target"])
+            except (KeyError, TypeError, ValueError):
+                raise RegardError(f"{path} is damaged. Delete it: the weights tell, too.") from None
         return infer_sizes(tensors, self.config.blank_model) or sizes_of(self.task())
 
     def weights(self, checkpoint: str | int = "reported") -> str:
         """The hash of the weights at a checkpoint."""
-        return sha256(self._checkpoint(checkpoint).read_bytes()).hexdigest()
+        return sha256(read_checked(self._checkpoint(checkpoint))).hexdigest()
 
     def checkpoints(self) -> list[int]:
         """The updates whose weights were kept, in order."""
-        return sorted(int(path.stem) for path in (self.folder / "checkpoints").glob("[0-9]*"))
+        names = (path.name for path in (self.folder / "checkpoints").glob("*.safetensors"))
+        return sorted(int(name[:-12]) for name in names if re.fullmatch(r"\d{8,}\.\w+", name))
+
+    def _check_data(self) -> None:
+        """Refuse to go on with files that have changed since the run was trained on them."""
+        then = known_data(self.folder)
+        for key, digest in self.config.task_data().items():
+            if then.get(key, digest) != digest != MISSING:
+                raise RegardError(
+                    f"A file that {self.folder.name} was trained on has changed since: the"
+                    f" task's file number {int(key) + 1}. Put it back, or train a new run on it."
+                )
 
     def record(self, **options: Any) -> Recording:
         """What the model does with some samples; options as for `regard.record`."""

@@ -11,6 +11,7 @@ from regard.errors import RegardError
 from regard.models.seq2seq import Seq2Seq
 from regard.runs.files import read_tensors
 
+SHOWN = 10  # faults that are told
 Sizes = tuple[int, int]  # words of the source's vocabulary, and of the target's
 
 
@@ -27,20 +28,33 @@ def load_weights(model: Seq2Seq, path: Path) -> None:
     """Fill a model with the weights of a file; what does not fit is named with its shapes."""
     require_file(path)
     try:
-        tensors, own = read_tensors(path), model.state_dict()
-    except RegardError:
+        tensors = read_tensors(path)
+    except RegardError as error:
+        if "damaged" in str(error):
+            raise
         raise RegardError(
             f"{path} is not a safetensors file of weights (training.start)."
             " Give a checkpoint of a run."
         ) from None
+    fill_model(model, tensors, path)
+
+
+def fill_model(model: Seq2Seq, tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Fill a model with tensors of a file; what does not fit is named with its shapes."""
+    own = model.state_dict()
     faults = [
         f"{path}: '{name}' is {_shape(tensors.get(name))} there and {_shape(own.get(name))} in"
         " the model. Give weights of the same model."
         for name in dict.fromkeys([*own, *tensors])
         if _shape(tensors.get(name)) != _shape(own.get(name))
     ]
+    faults += [
+        f"{path}: '{name}' holds values that are not numbers. Take another checkpoint."
+        for name, tensor in tensors.items()
+        if not tensor.isfinite().all()
+    ]
     if faults:
-        raise RegardError(*faults)
+        raise RegardError(*faults[:SHOWN])
     model.load_state_dict(tensors)
 
 

@@ -154,18 +154,23 @@ class Trainer:
         forced = forced_steps(self.config, self.update, self.seed, batch.target.shape[1])
         output = forward(self.model, batch, forced, self.config.guidance_by == "force")
         loss, value = self._loss(output, batch)
-        self._check("loss", value)
+        self.check("loss", value, self.update + 1)
         if "discriminator" in self.modules:
             loss = loss + self.config.professor_weight * self._professor(batch, output)
         self._descend("model", loss)
         self.update += 1
         return value
 
-    def _check(self, what: str, value: float) -> None:
-        """Stop before something that is not a number reaches the weights."""
+    def check_weights(self) -> None:
+        """Stop before weights that are not numbers are kept: no loss follows the last update."""
+        norms = torch._foreach_norm([p.detach() for p in self.model.parameters()])
+        self.check("size of the weights", float(torch.stack(norms).max()), self.update)
+
+    def check(self, what: str, value: float, update: int) -> None:
+        """Stop before something that is not a number reaches the weights, or the run's files."""
         if not math.isfinite(value):
             raise RegardError(
-                f"The {what} became {value} at update {self.update + 1}, so training stopped"
+                f"The {what} became {value} at update {update}, so training stopped"
                 " there. The last good checkpoint is kept."
                 f" Lower training.learning_rate (now {self.config.learning_rate:g})"
                 f" or training.clip (now {self.config.clip})."
@@ -195,7 +200,7 @@ class Trainer:
         if self.config.l2 and name == "model":
             l2_gradient(learned, gradients, self.config.l2)
         norm = float(torch.stack(torch._foreach_norm(gradients)).norm())
-        self._check("gradient", norm)
+        self.check("gradient", norm, self.update + 1)
         if self.config.clip is not None and norm > self.config.clip:
             torch._foreach_mul_(gradients, self.config.clip / norm)
         optimizer.step()
@@ -260,6 +265,8 @@ def fit(trainer: Trainer, keeper: Keeper) -> None:
         noted = trainer.update == config.updates or trainer.update in config.milestones
         keep = noted or trainer.update % config.checkpoint_every == 0
         judge = noted or trainer.update % config.evaluate_every == 0
+        if judge or keep:
+            trainer.check_weights()
         best = judge and _judge(trainer, keeper, validation)
         if judge or keep:
             keeper.checkpoint(trainer, keep=keep or _may_stop(trainer), best=best)
@@ -272,6 +279,8 @@ def _judge(trainer: Trainer, keeper: Keeper, validation: Batch) -> bool:
     metrics = evaluate(trainer.model, trainer.task, validation, forced_alignment=force)
     if config.best_by == "loss":
         metrics["objective"] = trainer.objective(validation)
+    for name in metrics.keys() & {"loss", "objective"}:
+        trainer.check(f"validation {name}", metrics[name], trainer.update)
     keeper.log({"update": trainer.update, "split": "validation", **metrics})
     score = metrics["accuracy"] if config.best_by == "accuracy" else -metrics["objective"]
     best = score > trainer.best

@@ -1,9 +1,8 @@
 """Recurrent cells: each is a few lines of mathematics and the fastest way to run it.
 
 Every cell has two paths that give the same numbers. `step` is the definition, one time step, and
-shows the gates; `forward` runs a whole sequence on a kernel of `torch.nn` where there is one, and
-on a hand-derived recurrence (see `recurrences.py`) where there is none or, as for the LSTM on a
-CPU, where it is faster.
+shows the gates; `forward` runs a whole sequence, on a kernel of our own (see `kernels/`) or, where
+that is faster, of `torch.nn`.
 
 Axes: x (batch, time, inputs), states (batch, time, hidden). A state is a tuple whose first
 member is h (batch, hidden).
@@ -14,25 +13,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from regard.models.blocks import split_gates
-from regard.models.kernels.by_hand import GRUStep, LSTMStep, Sequence, StepMathematics
-from regard.models.kernels.packed import (
-    GatedMathematics,
-    Layout,
-    LSTMMathematics,
-    Mathematics,
-    Recurrence,
-    UpdateMathematics,
-)
+from regard.models.kernels.layout import Layout
+from regard.models.kernels.recurrence import Kernel, Source, State, recur
+from regard.models.kernels.steps import GRUKernel, LSTMKernel, ResetFirstKernel, UGRNNKernel
 from regard.registry import Registry
 from regard.tasks.batch import mask
 
-State = tuple[Tensor, ...]
+__all__ = ["CELLS", "Cell", "Gates", "Inputs", "RecurrentCell", "State", "Words", "vectors"]
+
 Gates = dict[str, Tensor]
 
 
@@ -81,7 +75,7 @@ class Cell(nn.Module, ABC):
     biases: ClassVar[tuple[str, ...]] = ("bias_ih",)
     gate_effects: ClassVar[dict[str, str]] = {}  # what each gate does to the unit when it is open
     state_names: ClassVar[tuple[str, ...]] = ("h",)
-    by_hand: ClassVar[StepMathematics | None] = None  # one step with its gradient, see by_hand.py
+    kernel: ClassVar[Kernel | None] = None  # one step with its gradient, see `kernels/`
     bias_ih: nn.Parameter
 
     def __init__(self, inputs: int, hidden: int):
@@ -117,7 +111,17 @@ class Cell(nn.Module, ABC):
 
     def project(self, x: Tensor) -> Tensor:
         """What the input adds to each block, biases included. (…, inputs) -> (…, blocks·hidden)"""
-        return nn.functional.linear(x, self.weight_ih, self.bias_ih)
+        return nn.functional.linear(x, self.weight_ih, self.input_bias)
+
+    @property
+    def input_bias(self) -> Tensor:
+        """What `project` adds."""
+        return self.bias_ih
+
+    @property
+    def recurrent(self) -> State:
+        """The parameters of the recurrent product."""
+        return (self.weight_hh,)
 
     def named_blocks(self) -> Iterator[tuple[str, Tensor]]:
         """W_ih and W_hh, gate by gate: `W_ih.update`."""
@@ -128,7 +132,6 @@ class Cell(nn.Module, ABC):
     def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
         """One time step from a projected input (batch, blocks·hidden)."""
 
-    @abstractmethod
     def forward(
         self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
     ) -> tuple[Tensor, State]:
@@ -136,6 +139,19 @@ class Cell(nn.Module, ABC):
 
         All steps at once, on the fastest way there is. Without a state it starts from `initial`.
         """
+        if self.kernel is None:
+            return self.unroll(x, lengths, state)[:2]
+        device, fresh = self.weight_hh.device, state is None
+        layout = Layout.of(x.shape[0], x.shape[1], lengths, device, fresh)
+        source, first = self.source(x, layout), self.start(x, state)
+        return recur(self.kernel, source, layout, self.recurrent, first)[:2]
+
+    def source(self, x: Inputs, layout: Layout) -> Source:
+        """The projected inputs: of all words of a table, where they are few, or of the batch's."""
+        if isinstance(x, Words) and len(x.table) <= x.numbers.numel():
+            numbers = layout.pack(x.numbers[:, :, None])[:, 0]
+            return Source(self.project(x.table), numbers)
+        return Source(self.project(layout.pack(vectors(x))))
 
     def unroll(
         self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
@@ -205,25 +221,6 @@ def take_last(states: Tensor, lengths: Tensor | None) -> Tensor:
     return states[torch.arange(len(lengths), device=states.device), lengths - 1]
 
 
-def recur(
-    cell: Cell,
-    mathematics: Mathematics,
-    x: Inputs,
-    lengths: Tensor | None,
-    state: State | None,
-) -> tuple[Tensor, State]:
-    """A whole sequence on a packed recurrence (see `recurrences.py`)."""
-    layout = Layout.of(x.shape[0], x.shape[1], lengths, cell.weight_hh.device, fresh=state is None)
-    first = cell.start(x, state)
-    if isinstance(x, Words) and len(x.table) <= x.numbers.numel():
-        numbers = layout.pack(x.numbers[:, :, None])[:, 0]
-        rows = cell.project(x.table)
-    else:
-        numbers, rows = None, cell.project(layout.pack(vectors(x)))
-    states, *final = Recurrence.apply(mathematics, layout, rows, numbers, cell.weight_hh, *first)  # type: ignore[no-untyped-call]
-    return states, tuple(final)
-
-
 # Hidden units per row of a batch from which on passes by hand are faster.
 OUTWEIGHS = 16
 
@@ -257,7 +254,7 @@ class LSTM(TorchCell):
     """i, f, o = σ(W x + U h + b), g = tanh(…); c' = f∘c + i∘g; h' = o∘tanh(c')."""
 
     blocks = 4
-    by_hand = LSTMStep()
+    kernel = LSTMKernel()
     block_names = ("input", "forget", "candidate", "output")
     gate_effects = {"input": "writes", "forget": "keeps", "output": "shows"}
     state_names = ("h", "c")
@@ -271,41 +268,29 @@ class LSTM(TorchCell):
         c = f * c + i * torch.tanh(g)
         return (o * torch.tanh(c), c), {"input": i, "forget": f, "output": o}
 
-    def project(self, x: Tensor) -> Tensor:
+    @property
+    def input_bias(self) -> Tensor:
         """Both biases at once: only their sum matters."""
-        return nn.functional.linear(x, self.weight_ih, self.bias_ih + self.bias_hh)
+        return self.bias_ih + self.bias_hh
 
     def forward(
         self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
     ) -> tuple[Tensor, State]:
         """On a CPU on our own recurrence, elsewhere on `torch.nn.LSTM`'s kernel."""
         if self.weight_hh.device.type == "cpu":
-            return recur(self, LSTMMathematics(), x, lengths, state)
-        return self.kernel(x, lengths, state)
+            return super().forward(x, lengths, state)
+        return self.run_in_torch(x, lengths, state)
 
-    def kernel(
+    def run_in_torch(
         self, x: Inputs, lengths: Tensor | None, state: State | None
     ) -> tuple[Tensor, State]:
-        """On `torch.nn.LSTM`'s kernel.
-
-        The kernel knows no lengths. So padding gets an input of its own that shuts the input
-        gate and opens the forget gate: c stays what it was to the bit, and the last c is the
-        true one. h is read off where the row ends.
-        """
-        x, weights = vectors(x), self.weights
-        if lengths is not None:
-            padding = ~mask(lengths, x.shape[1])
-            x = torch.cat([x, padding[:, :, None].to(x.dtype)], dim=2)
-            weights = [torch.cat([self.weight_ih, self._freeze()], dim=1), *weights[1:]]
-        h, c = self.start(x, state)
-        states, _, c = torch.lstm(x, (h[None], c[None]), weights, *KERNEL)
-        return cut_padding(states, lengths), (take_last(states, lengths), c[0])
-
-    def _freeze(self) -> Tensor:
-        """A column of input weights that saturates the gates: input shut, forget open."""
-        column = self.weight_ih.new_zeros(4, self.hidden)
-        column[0], column[1] = -100.0, 100.0
-        return column.reshape(-1, 1)
+        """On `torch.nn.LSTM`'s kernel, on packed input, so that the last c is the true one."""
+        layout = Layout.of(x.shape[0], x.shape[1], lengths, self.weight_hh.device)
+        first = [layout.sort(member)[None] for member in self.start(x, state)]
+        counts = torch.tensor([rows for rows, _, _ in layout.blocks])
+        packed = layout.pack(vectors(x))
+        states, h, c = torch.lstm(packed, counts, first, self.weights, *KERNEL[:-1])
+        return layout.unpack(states), (layout.unsort(h[0]), layout.unsort(c[0]))
 
 
 @CELLS.register("lstm-renn")
@@ -324,9 +309,14 @@ class TorchGRU(TorchCell):
     """GRU as in `torch.nn`: n = tanh(W x + b + r∘(U h + b')); h' = (1−z)∘n + z∘h: z keeps."""
 
     blocks = 3
-    by_hand = GRUStep()
+    kernel = GRUKernel()
     block_names = ("reset", "update", "candidate")
     gate_effects = {"reset": "reads the old state", "update": "keeps"}
+
+    @property
+    def recurrent(self) -> State:
+        """With its bias, which the reset gate acts on."""
+        return self.weight_hh, self.bias_hh
 
     def step(self, projected: Tensor, state: State) -> tuple[State, Gates]:
         """One step of the equations above."""
@@ -341,16 +331,18 @@ class TorchGRU(TorchCell):
     def forward(
         self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
     ) -> tuple[Tensor, State]:
-        """On `torch.nn.GRU`'s kernel, or by hand where the weights outweigh the batch.
+        """On `torch.nn.GRU`'s kernel, or on ours where the weights outweigh the batch.
 
-        The kernel multiplies the weights' gradient out at every step; see `by_hand.py`.
+        Torch's multiplies the weights' gradient out at every step.
         """
-        if lengths is None and self.by_hand is not None and self.outweighs(x.shape[0]):
-            first, rows = self.start(x, state), self.project(vectors(x))
-            found: Any = Sequence.apply(self.by_hand, rows, self.weight_hh, self.bias_hh, *first)  # type: ignore[no-untyped-call]
-            return found[0], tuple(found[1:])
+        if lengths is None and self.outweighs(x.shape[0]):
+            return super().forward(x, None, state)
         states, _ = torch.gru(vectors(x), self.start(x, state)[0][None], self.weights, *KERNEL)
         return cut_padding(states, lengths), (take_last(states, lengths),)
+
+    def source(self, x: Inputs, layout: Layout) -> Source:
+        """Projected row by row of the batch, which is the order that its runs have added up in."""
+        return Source(layout.pack(self.project(vectors(x))))
 
 
 class ResetFirstGRU(Cell):
@@ -371,18 +363,13 @@ class ResetFirstGRU(Cell):
         keep = z if self.update_keeps else 1 - z
         return (keep * h + (1 - keep) * n,), {"reset": r, "update": z}
 
-    def forward(
-        self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
-    ) -> tuple[Tensor, State]:
-        """On a recurrence with its own gradient."""
-        return recur(self, GatedMathematics(self.update_keeps), x, lengths, state)
-
 
 @CELLS.register("gru-cho")
 class ChoGRU(ResetFirstGRU):
     """GRU as in Cho et al. 2014 and baan2019's text: h' = (1−z)∘h + z∘n: z writes."""
 
     update_keeps = False
+    kernel = ResetFirstKernel(update_keeps)
     gate_effects = {"reset": "reads the old state", "update": "writes"}
 
 
@@ -391,6 +378,7 @@ class RennGRU(ResetFirstGRU):
     """GRU as in aitken2021's program: h' = u∘h + (1−u)∘c: u keeps."""
 
     update_keeps = True
+    kernel = ResetFirstKernel(update_keeps)
     gate_effects = {"reset": "reads the old state", "update": "keeps"}
 
 
@@ -399,6 +387,7 @@ class UGRNN(Cell):
     """u = σ(A_u x + W_u h + b_u); c = tanh(A_c x + W_c h + b_c); h' = u∘h + (1−u)∘c."""
 
     blocks = 2
+    kernel = UGRNNKernel()
     block_names = ("update", "candidate")
     gate_effects = {"update": "keeps"}
 
@@ -408,9 +397,3 @@ class UGRNN(Cell):
         u, c = (projected + nn.functional.linear(h, self.weight_hh)).chunk(2, dim=1)
         u, c = torch.sigmoid(u), torch.tanh(c)
         return (u * h + (1 - u) * c,), {"update": u}
-
-    def forward(
-        self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
-    ) -> tuple[Tensor, State]:
-        """On a recurrence with its own gradient."""
-        return recur(self, UpdateMathematics(), x, lengths, state)

@@ -25,12 +25,14 @@ CORPUS = "english-french"
 LIMITS = {"vocabulary": 4000, "held_out": 1000, "updates": 1200}
 
 
-def plan_translation(model: str, scale: Scale, corpus: str | None) -> list[RunConfig]:
+def plan_translation(
+    model: str, scale: Scale, corpus: str | None, **overrides: object
+) -> list[RunConfig]:
     """The runs of one architecture, on the shipped corpus or on one that the user names."""
     named: dict[str, object] = {"source": corpus, "bad_lines": "skip", **LIMITS} if corpus else {}
     if scale == "quick":
-        return plan_seeds(count_seeds(scale), "parallel", model, updates=1000)
-    return plan_seeds(count_seeds(scale), "parallel", model, **named)
+        return plan_seeds(count_seeds(scale), "parallel", model, **{"updates": 1000, **overrides})
+    return plan_seeds(count_seeds(scale), "parallel", model, **{**named, **overrides})
 
 
 class WithCorpus(Experiment):

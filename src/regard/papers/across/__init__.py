@@ -1,0 +1,7 @@
+"""Across the papers: questions that none of the sources asks, and that take two of them."""
+
+from regard.papers.across import bottleneck as bottleneck
+from regard.papers.across import directions as directions
+from regard.papers.across import guidance as guidance
+from regard.papers.across import order as order
+from regard.papers.across import prediction as prediction
