@@ -39,11 +39,13 @@ def hash_code(members: Iterable[Any], within: Sequence[str]) -> Hashes:
     near = {folder for module in todo if is_outside(module) and (folder := _folder(module))}
     while todo:
         module = todo.pop()
-        path = _file(module)
-        if module in found or path is None or not _counts(module, path, within, near):
+        if module in found or (path := _file(module)) is None:
             continue
         found[module], imported = _read(path, path.stat().st_mtime_ns)
-        todo += [name for first, names in imported for name in _resolve(module, first, names)]
+        wanted = ((_absolute(module, front), names) for front, names in imported)
+        near_by = [(front, names) for front, names in wanted if _counts(front, within, near)]
+        following = (name for front, names in near_by for name in _resolve(front, names))
+        todo += [name for name in following if _counts(name, within, near)]
     return dict(sorted(found.items()))
 
 
@@ -67,10 +69,11 @@ def texts_in(member: type) -> set[str]:
     return {value for value in constants if isinstance(value, str)}
 
 
-def _counts(module: str, path: Path, within: Sequence[str], near: set[Path]) -> bool:
-    if not is_outside(module):
-        return any(f"{module}.".startswith(f"{part}.") for part in within)
-    return any(folder in path.parents for folder in near)
+def _counts(module: str, within: Sequence[str], near: set[Path]) -> bool:
+    """Whether a module is near enough to be looked at; who is not, is not even searched for."""
+    if is_outside(module):
+        return _folder(module) in near
+    return any(f"{module}.".startswith(f"{part}.") for part in within)
 
 
 @lru_cache(maxsize=1024)
@@ -85,7 +88,7 @@ def _file(module: str) -> Path | None:
 
 
 def _folder(module: str) -> Path | None:
-    """The folder of a module; of one in a package, that of the outermost package."""
+    """The folder that a module lies in; of one in a package, that of the outermost package."""
     path = _file(module.split(".")[0])
     return path.parent if path else None
 
@@ -110,10 +113,8 @@ def _imports(tree: ast.AST) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield front, tuple(alias.name for alias in node.names)
 
 
-def _resolve(importer: str, module: str, names: Sequence[str]) -> Iterator[str]:
+def _resolve(module: str, names: Sequence[str]) -> Iterator[str]:
     """The modules that an import means; a name that a package passes on is followed home."""
-    if module.startswith("."):
-        module = _absolute(importer, module)
     if not names:
         yield module
     path = _file(module)
@@ -129,6 +130,8 @@ def _resolve(importer: str, module: str, names: Sequence[str]) -> Iterator[str]:
 
 def _absolute(importer: str, module: str) -> str:
     """`.words` as imported by `plug.tasks.echo` is `plug.tasks.words`."""
+    if not module.startswith("."):
+        return module
     level = len(module) - len(module.lstrip("."))
     path = _file(importer)
     parts = importer.split(".")
@@ -144,6 +147,7 @@ def _passed_on(path: Path, _changed: int) -> dict[str, str]:
         alias.asname or alias.name: node.module
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and node.module and not node.level
+        if not is_outside(node.module)
         for alias in node.names
         if _file(f"{node.module}.{alias.name}") is None
     }

@@ -22,6 +22,12 @@ def reproduce(
         list[str] | None,
         typer.Option(help="Data of yours as NAME=FILE, e.g. english-french=pairs.tsv."),
     ] = None,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again", help="Train anew the runs that other code made, and measure everything anew."
+        ),
+    ] = False,
     jobs: Jobs = None,
     runs: RunsFolder = None,
     out: ResultsFolder = None,
@@ -42,7 +48,7 @@ def reproduce(
     if faults:
         raise RegardError(*faults)
     with console.interruptible(), console.progress_bars() as bars:
-        results = reproduce(paper, scale, runs, to, jobs, bars, console.say, files)  # type: ignore[arg-type]
+        results = reproduce(paper, scale, runs, to, jobs, bars, console.say, files, again)  # type: ignore[arg-type]
     path = write_report(to / paper.split("/")[0] / scale)
     rows = [row for result in results for row in result.claims]
     if json:

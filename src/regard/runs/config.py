@@ -83,21 +83,34 @@ class RunConfig:
         content = json.dumps([NUMERICS, settings, data], sort_keys=True)
         return sha256(content.encode()).hexdigest()[:12]
 
+    def with_whole_paths(self) -> RunConfig:
+        """The same with whole paths of its files, so that it can be used from any folder."""
+        settings = self.to_json()
+        for section, key, parts in self._find_paths(settings):
+            settings[section][key] = ",".join(str(Path(part).absolute()) for part in parts)
+        return RunConfig.from_json(settings)
+
+    def _find_paths(self, settings: dict[str, Any]) -> list[tuple[str, str, list[str]]]:
+        """The settings that are paths: section, key, and the one path or several."""
+        places = {str(place) for path in self.task.files() for place in (path, path.parent)}
+        found = []
+        for key, value in settings["task"].items():
+            parts = value.split(",") if isinstance(value, str) else []
+            if parts and all(str(Path(part)) in places for part in parts):
+                found.append(("task", key, parts))
+        for section, key in (("training", "start"), ("model", "vectors")):
+            if settings[section].get(key):
+                found.append((section, key, [settings[section][key]]))
+        return found
+
     def placeless(self) -> dict[str, Any]:
         """As `to_json`, with the mere names of files and folders, wherever they lie."""
         return self.without_places(self.to_json())
 
     def without_places(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Settings as a file has them, with the mere names of files and folders."""
-        files = self.task.files()
-        places = {str(place) for path in files for place in (path, path.parent)}
-        for key, value in settings["task"].items():
-            parts = value.split(",") if isinstance(value, str) else []
-            if parts and all(str(Path(part)) in places for part in parts):
-                settings["task"][key] = ",".join(Path(part).name for part in parts)
-        for section, key in (("training", "start"), ("model", "vectors")):
-            if settings[section].get(key):
-                settings[section][key] = Path(settings[section][key]).name
+        for section, key, parts in self._find_paths(settings):
+            settings[section][key] = ",".join(Path(part).name for part in parts)
         return settings
 
     def data(self) -> dict[str, str]:
@@ -205,7 +218,7 @@ def assemble(
         faults.append(f"seed={seed} does not fit: a seed is 0 or more.")
     if faults:
         raise RegardError(*faults)
-    return RunConfig.from_json(
+    made = RunConfig.from_json(
         {
             "seed": seed,
             "task": {"name": task, **values["task"]},
@@ -213,6 +226,7 @@ def assemble(
             "training": values["training"],
         }
     )
+    return made.with_whole_paths()
 
 
 def _section(key: str, kinds: Mapping[str, type[Config]]) -> tuple[str, str] | str:

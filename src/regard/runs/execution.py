@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import time
 from collections.abc import Callable
 from hashlib import sha256
@@ -26,6 +27,7 @@ from regard.runs.files import (
     write_tensors,
     write_whole,
 )
+from regard.runs.members import code_of, warn_of_changes
 from regard.runs.places import naming, require_regular
 from regard.runs.provenance import provenance
 from regard.runs.run import SIZES, Run, final_metrics, runs_folder
@@ -43,17 +45,22 @@ def train(
     model: str = "chapter36",
     seed: int = 0,
     out: str | Path | None = None,
+    again: bool = False,
     **settings: Any,
 ) -> Run:
     """Train a model on a task, or take the run from disk if it is there.
 
     `task` and `model` are names (`regard ls tasks`, `regard ls models`); `settings` are the same
-    keys as on the command line, e.g. `hidden=64`. Runs go to `out`, $REGARD_RUNS or ./runs.
+    keys as on the command line, e.g. `hidden=64`. Runs go to `out`, $REGARD_RUNS or ./runs. With
+    `again`, a run that is there is trained anew.
 
     >>> run = regard.train("addition", model="chapter36", seed=1, updates=500)  # doctest: +SKIP
     """
     config = assemble(task, model, seed, settings)
-    return execute(config, None if out is None else Path(out), preset=model)
+    root = None if out is None else Path(out)
+    if again:
+        forget(config, root)
+    return execute(config, root, preset=model)
 
 
 class Folder:
@@ -147,6 +154,8 @@ def execute(
     """The run of a configuration: taken from disk if it is there, gone on with if it was cut."""
     folder = (root or runs_folder()) / config.name
     run = Run(folder, config)
+    if folder.is_dir():
+        warn_of_changes([run])
     if run.done:
         return run
     if fault := missing_device(config.training.device):
@@ -154,17 +163,27 @@ def execute(
     start = config.training.start
     if start is not None:
         require_file(Path(start))
+    if not folder.is_dir():
+        config.make_model(config.make_task())  # what is wrong with its files leaves no run behind
     with locked(folder), one_thread():
         if run.done:  # somebody finished it while we waited for nothing
             return run
         if not (folder / "provenance.json").is_file():
-            about = provenance(preset=preset, data=config.data())
+            about = provenance(preset=preset, data=config.data(), code=code_of(config))
             if start is not None:
                 about["start"] = read_origin(Path(start))
             write_noted(folder, folder / "provenance.json", as_json(about))
         write_noted(folder, folder / "config.json", as_json(config.to_json()))
         _train(run, watch)
     return run
+
+
+def forget(config: RunConfig, root: Path | None = None) -> None:
+    """Remove what there is of a run, so that it is trained anew."""
+    folder = (root or runs_folder()) / config.name
+    if folder.is_dir():
+        with locked(folder):
+            shutil.rmtree(folder)
 
 
 def _train(run: Run, watch: Watch | None) -> None:

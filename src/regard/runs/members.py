@@ -54,9 +54,17 @@ def code_of(config: RunConfig) -> Hashes:
 
 def changed_code(run: Run) -> list[str]:
     """The modules that are not what they were when the run was made; none where nobody knows."""
-    path = run.folder / "provenance.json"
-    before = read_json(path).get("code") if path.is_file() else None
+    before = made_by(run)
     return find_changes(before, code_of(run.config)) if before else []
+
+
+def made_by(run: Run) -> Hashes:
+    """The code that made a run, or would make it now; empty of runs that do not say."""
+    path = run.folder / "provenance.json"
+    if not path.is_file():
+        return code_of(run.config)
+    noted: Hashes = read_json(path).get("code") or {}
+    return noted
 
 
 def warn_of_changes(runs: Iterable[Run]) -> None:
@@ -65,9 +73,9 @@ def warn_of_changes(runs: Iterable[Run]) -> None:
     for run in runs:
         if modules := changed_code(run):
             by_modules.setdefault(_list_some(modules), []).append(str(run.folder))
-    for modules, folders in by_modules.items():
+    for names, folders in by_modules.items():
         text = (
-            f"{_list_some(folders)}: made by other code ({modules} changed since). What is shown is"
+            f"{_list_some(folders)}: made by other code ({names} changed since). What is shown is"
             " of the old code; --again, in Python again=True, trains anew."
         )
         warnings.warn(text, CodeWarning, stacklevel=3)
