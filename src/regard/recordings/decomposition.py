@@ -19,7 +19,7 @@ from torch import Tensor
 from regard.display import Figure, Table
 from regard.errors import RegardError
 from regard.models.layers.score_functions import ACTIVATIONS
-from regard.recordings.recording import Recording
+from regard.recordings.recording import Recording, open_recording
 from regard.recordings.site import AXIS_OF, Site
 from regard.recordings.storage import Array
 
@@ -264,7 +264,8 @@ def decompose(recording: Recording, rows: int | None = None) -> Decomposition:
     >>> d = regard.decompose(recording)                       # doctest: +SKIP
     >>> d.encoder.temporal, d.encoder.input, d.encoder.counts # doctest: +SKIP
     """
-    return (recording if rows is None else replace(recording, rows=rows)).decomposition
+    opened = open_recording(recording)
+    return (opened if rows is None else replace(opened, rows=rows)).decomposition
 
 
 def _sums(recording: Recording, side: str, array: str) -> Sums:

@@ -223,6 +223,18 @@ def axes_of(name: str, sites: dict[str, Site]) -> tuple[str, ...]:
     return AXES[name]
 
 
+def open_recording(what: Any) -> Recording:
+    """A recording as it is, or the one in a file."""
+    if isinstance(what, (str, Path)):
+        return load_recording(what)
+    if not isinstance(what, Recording):
+        raise RegardError(
+            f"A {type(what).__name__} is not a recording. Give one, or the path of its file; a run"
+            " is recorded by run.record()."
+        )
+    return what
+
+
 def load_recording(path: str | Path) -> Recording:
     """The recording in a file, read lazily: nothing is in memory until it is asked for."""
     path = Path(path)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import Config, faults_in, validated
-from regard.errors import RegardError, nearest, unknown
+from regard.errors import RegardError, nearest, unknown, unknown_key
 from regard.models.encoder_decoder import MODELS
 from regard.models.layers.word_vectors import load_word_vectors
 from regard.models.seq2seq import Seq2Seq
@@ -184,12 +184,15 @@ def assemble(
     """
     faults, overrides = list(faults), dict(overrides)
     recipe = overrides.pop("recipe", None)
+    guessed = []  # what cannot be judged, because nobody knows which was meant
     if task not in TASKS:
-        faults.append(unknown("task", task, TASKS))
+        faults.append(TASKS.describe_unknown(task))
         task = nearest(task, TASKS) or next(iter(TASKS))
+        guessed.append("task")
     if model not in PRESETS:
-        faults.append(unknown("model", model, PRESETS))
-        model = nearest(model, PRESETS) or next(iter(PRESETS))
+        faults.append(PRESETS.describe_unknown(model))
+        model, recipe = nearest(model, PRESETS) or next(iter(PRESETS)), None
+        guessed.append("model")
     if recipe is not None and recipe not in recipes_of(model):
         faults.append(unknown(f"recipe of {model}", str(recipe), recipes_of(model)))
         recipe = None
@@ -204,18 +207,20 @@ def assemble(
     for key, value in preset.items():
         section, name = key.split(".", 1)
         values[section][name] = value
+    listing = "regard ls settings" + ("" if guessed else f" {task} {model}")
     for key, value in overrides.items():
-        where = _section(key, kinds)
-        if isinstance(where, str):
-            faults.append(where)
-        else:
+        where = _section(key, kinds, listing)
+        if not isinstance(where, str):
             values[where[0]][where[1]] = value
+        elif not _may_belong(key, guessed):
+            faults.append(where)
     for section, config in kinds.items():
-        faults += faults_in(config, values[section], section)
+        if section not in guessed:
+            faults += faults_in(config, values[section], section)
     if fault := missing_device(str(values["training"].get("device", "auto"))):
         faults.append(fault)
-    if seed < 0:
-        faults.append(f"seed={seed} does not fit: a seed is 0 or more.")
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        faults.append(f"seed={seed!r} does not fit: a seed is a whole number, 0 or more.")
     if faults:
         raise RegardError(*faults)
     made = RunConfig.from_json(
@@ -229,7 +234,14 @@ def assemble(
     return made.with_whole_paths()
 
 
-def _section(key: str, kinds: Mapping[str, type[Config]]) -> tuple[str, str] | str:
+def _may_belong(key: str, guessed: Sequence[str]) -> bool:
+    """Whether a key is one of some task or model, where nobody knows which was meant."""
+    every: list[type[Config]] = [task.Config for task in TASKS.values() if "task" in guessed]
+    every += [config for config, _ in MODELS.values() if "model" in guessed]
+    return any(key.rpartition(".")[2] in config.model_fields for config in every)
+
+
+def _section(key: str, kinds: Mapping[str, type[Config]], listing: str) -> tuple[str, str] | str:
     """Where a key belongs, as (section, name), or the fault that it has."""
     dotted = [f"{section}.{name}" for section, kind in kinds.items() for name in kind.model_fields]
     found = [full for full in dotted if key in (full, full.split(".", 1)[1])]
@@ -239,4 +251,4 @@ def _section(key: str, kinds: Mapping[str, type[Config]]) -> tuple[str, str] | s
     if found:
         return f"The key '{key}' could be {' or '.join(found)}: give it in full."
     bare = {full.split(".", 1)[1] for full in dotted}
-    return unknown("key", key, dotted if "." in key else bare)
+    return unknown_key(key, dotted if "." in key else bare, listing)

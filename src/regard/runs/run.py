@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -192,12 +192,13 @@ def load_run(folder: str | Path) -> Run:
     return Run.open(folder)
 
 
-def list_runs(root: Path | None = None) -> Iterator[Run]:
+def list_runs(root: str | Path | None = None) -> list[Run]:
     """All runs in a folder, by name; folders that are no readable runs are passed over."""
-    root = root or runs_folder()
-    for path in sorted(root.glob("*/config.json")):
+    found = []
+    for path in sorted(Path(root or runs_folder()).glob("*/config.json")):
         with suppress(RegardError):
-            yield Run.open(path.parent)
+            found.append(Run.open(path.parent))
+    return found
 
 
 def final_metrics(model: Seq2Seq, task: Task, forced: bool = False) -> dict[str, Any]:

@@ -14,7 +14,13 @@ from regard.papers.aitken2021._attention import (
     share_attended,
 )
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Measures, Plan, Runs, Scale
-from regard.papers.framework.measures import count_seeds, measure_each, plan_seeds, read_share
+from regard.papers.framework.measures import (
+    SHARE,
+    count_seeds,
+    measure_each,
+    plan_seeds,
+    read_share,
+)
 from regard.recordings.recording import Chunk, Recording
 from regard.recordings.storage import Array
 from regard.runs import RunConfig
@@ -65,8 +71,8 @@ class EscanExperiment(Experiment):
         cloud = {model: word_clouds(seen[model]) for model in MODELS}
         own: Measures = {}
         for model in MODELS:
-            own[f"phrase_end_{model}"] = measure_each(seen[model], share_at_ends)
-            own[f"before_twice_{model}"] = measure_each(seen[model], share_before_twice)
+            own[f"phrase_end_{model}"] = measure_each(seen[model], share_at_ends, SHARE)
+            own[f"before_twice_{model}"] = measure_each(seen[model], share_before_twice, SHARE)
             own[f"direction_{model}"] = path[model].estimates()["direction"]
             own[f"accuracy_{model}"] = read_share(runs[model], WORDS)
         figures = tuple(

@@ -21,6 +21,8 @@ from regard.papers.aitken2021._attention import (
 from regard.papers.aitken2021.one_to_one import plan_one_to_one
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Measures, Plan, Runs, Scale
 from regard.papers.framework.measures import (
+    CHANGE,
+    SHARE,
     count_seeds,
     join_figures,
     measure_each,
@@ -56,9 +58,9 @@ class ReversedExperiment(Experiment):
         own: Measures = {}
         for model in runs:
             own[f"accuracy_{model}"] = read_share(runs[model], WORDS)
-            own[f"direction_{model}"] = measure_each(path[model].seeds, correlate_path)
-            own[f"follows_{model}"] = measure_each(seen[model], correlate_order)
-            own[f"exact_{model}"] = measure_each(seen[model], share_right)
+            own[f"direction_{model}"] = measure_each(path[model].seeds, correlate_path, CHANGE)
+            own[f"follows_{model}"] = measure_each(seen[model], correlate_order, CHANGE)
+            own[f"exact_{model}"] = measure_each(seen[model], share_right, SHARE)
         figure = join_figures(
             "ait-reversed",
             "Temporal components with a reversed output (Fig. 2g): one trajectory runs backwards.",
@@ -100,7 +102,7 @@ class SortingExperiment(Experiment):
         found = breakdown(seen)
         shares = {name.replace("-", "_"): value for name, value in found.estimates().items()}
         own: Measures = {**shares, "accuracy": read_share(runs["aed"], WORDS)}
-        own["attention"] = measure_each(seen, share_right)
+        own["attention"] = measure_each(seen, share_right, SHARE)
         panels = (
             draw_terms(seen[0], 0, "All terms", ALL_PAIRS),
             draw_terms(seen[0], 0, "μ·μ alone", (("temporal", "temporal"),)),

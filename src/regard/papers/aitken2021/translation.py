@@ -14,7 +14,13 @@ from regard.papers.aitken2021._attention import (
     record_runs,
 )
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Measures, Plan, Runs, Scale
-from regard.papers.framework.measures import count_seeds, measure_each, plan_seeds, read_share
+from regard.papers.framework.measures import (
+    CHANGE,
+    count_seeds,
+    measure_each,
+    plan_seeds,
+    read_share,
+)
 from regard.recordings.recording import Recording
 from regard.runs import RunConfig
 
@@ -31,7 +37,7 @@ def plan_translation(
     """The runs of one architecture, on the shipped corpus or on one that the user names."""
     named: dict[str, object] = {"source": corpus, "bad_lines": "skip", **LIMITS} if corpus else {}
     if scale == "quick":
-        return plan_seeds(count_seeds(scale), "parallel", model, **{"updates": 1000, **overrides})
+        named = {**named, "updates": 1000}
     return plan_seeds(count_seeds(scale), "parallel", model, **{**named, **overrides})
 
 
@@ -47,10 +53,9 @@ class WithCorpus(Experiment):
 
     def name_corpus(self, scale: Scale) -> str:
         """Which corpus it was, in words."""
-        if scale == "full" and CORPUS in self.data:
+        if CORPUS in self.data:
             return "Translation on the corpus that was named (its hash is in each run)."
-        other = f"--scale full --data {CORPUS}=FILE"
-        return f"Translation on the small shipped corpus; name another with {other}."
+        return f"Translation on the small shipped corpus; name another with --data {CORPUS}=FILE."
 
 
 @EXPERIMENTS.register("aitken2021/translation")
@@ -71,8 +76,8 @@ class TranslationExperiment(WithCorpus):
         own: Measures = {}
         for name, sources in seen.items():
             model = name.split(" ")[1]
-            own[f"follows_{model}"] = measure_each(sources, correlate_order)
-            own[f"early_minus_late_{model}"] = measure_each(sources, compare_halves)
+            own[f"follows_{model}"] = measure_each(sources, correlate_order, CHANGE)
+            own[f"early_minus_late_{model}"] = measure_each(sources, compare_halves, CHANGE)
             own[f"accuracy_{model}"] = read_share(runs[name], WORDS)
         figures = tuple(
             Figure(

@@ -9,7 +9,7 @@ from regard.instruments.weights import connectivity, heatmaps, polarity
 from regard.instruments.weights.connectivity import ConnectivityResult
 from regard.papers.baan2019._lookup import MODELS, Lookup
 from regard.papers.framework import EXPERIMENTS, Findings, Measures, Runs, Scale
-from regard.papers.framework.measures import join_panels, measure_each, subtract
+from regard.papers.framework.measures import SHARE, SIZE, join_panels, measure_each, subtract
 from regard.recordings.recording import as_array
 from regard.runs import Run
 from regard.statistics import Estimate
@@ -54,10 +54,10 @@ class WeightsExperiment(Lookup):
         rows = {name: [measure_rows(run) for run in runs[name]] for name in MODELS}
         pairs = list(zip(rows["guided"], rows["baseline"], strict=True))
         embedding: Measures = {
-            "ratio_words": Estimate.of(a[0] / b[0] for a, b in pairs),
-            "ratio_start": Estimate.of(a[1] / b[1] for a, b in pairs),
-            **{f"words_{name}": Estimate.of(x for x, _ in rows[name]) for name in MODELS},
-            **{f"start_{name}": Estimate.of(x for _, x in rows[name]) for name in MODELS},
+            "ratio_words": Estimate.of((a[0] / b[0] for a, b in pairs), SIZE),
+            "ratio_start": Estimate.of((a[1] / b[1] for a, b in pairs), SIZE),
+            **{f"words_{name}": Estimate.of((x for x, _ in rows[name]), SIZE) for name in MODELS},
+            **{f"start_{name}": Estimate.of((x for _, x in rows[name]), SIZE) for name in MODELS},
         }
         graphs = {
             (side, name): connectivity(runs[name], block=block)
@@ -65,7 +65,7 @@ class WeightsExperiment(Lookup):
             for name in MODELS
         }
         every = [run for name in MODELS for run in runs[name]]
-        graph: Measures = {"over": measure_each(every, share_strong)}
+        graph: Measures = {"over": measure_each(every, share_strong, SHARE)}
         for side, (_, end, _) in GRAPHS.items():
             found = {name: graphs[side, name].estimates() for name in MODELS}
             graph[f"gini_{side}_more"] = subtract(

@@ -9,6 +9,7 @@ from regard.papers.chapter36._settings import UPDATES, plan_chapter
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
 from regard.papers.framework.measures import (
     CHANGE,
+    SIZE,
     draw_shares,
     measure_each,
     read_share,
@@ -50,9 +51,11 @@ class Bidirectional(Experiment):
         }
         lengths = range(3, 18)
         curves = {name: measure_by_length(runs[name], lengths) for name in names}
-        losses = {name: measure_each(runs[name], average_final_loss) for name in names}
+        losses = {name: measure_each(runs[name], average_final_loss, SIZE) for name in names}
         inside = {name: average_lengths(curves[name], range(5, 11)) for name in names}
-        speed = {name: measure_each(runs[name], lambda r: find_first_below(r, 1)) for name in names}
+        speed = {
+            name: measure_each(runs[name], lambda r: find_first_below(r, 1), SIZE) for name in names
+        }
         measures = {"updates_difference": subtract(speed["bi-read"], speed["uni-read"])}
         for padding, ending in (("read", ""), ("masked", "_masked")):
             both, one = f"bi-{padding}", f"uni-{padding}"

@@ -7,7 +7,7 @@ from regard.papers.chapter36._lengths import average_lengths, draw_lengths, meas
 from regard.papers.chapter36._losses import average_final_loss, draw_loss, find_first_below
 from regard.papers.chapter36._settings import SOURCE, plan_chapter
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
-from regard.papers.framework.measures import measure_each, to_percent
+from regard.papers.framework.measures import SIZE, measure_each, to_percent
 
 
 @EXPERIMENTS.register("chapter36/loss")
@@ -29,8 +29,10 @@ class Loss(Experiment):
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """The smoothed loss, when it passes .1, and where it ends."""
         measures = {
-            "below_point_one": measure_each(runs["read"], lambda run: find_first_below(run, 0.1)),
-            "final_loss": measure_each(runs["read"], average_final_loss),
+            "below_point_one": measure_each(
+                runs["read"], lambda run: find_first_below(run, 0.1), SIZE
+            ),
+            "final_loss": measure_each(runs["read"], average_final_loss, SIZE),
         }
         figure = Figure(
             "c36-loss",

@@ -165,7 +165,13 @@ def _measure(
     rests_on: str,
 ) -> None:
     findings = experiment.measure(conditions, scale)
-    rows = [claim.row(scale, findings.measures[claim.id]) for claim in experiment.rows()]
+    rows = []
+    for claim in experiment.rows():
+        if claim.id not in findings.measures and not experiment.partial:
+            raise RegardError(f"{name} gives no measures for its claim '{claim.id}'.")
+        measures = findings.measures.get(claim.id, {})
+        claim.check_measures(measures, experiment.partial)
+        rows.append(claim.row(scale, measures))
     result = Result(
         name,
         scale,

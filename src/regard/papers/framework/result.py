@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,15 +98,17 @@ def load_folder(folder: Path) -> list[Result]:
     return sorted(results, key=lambda r: (order.get(r.experiment, len(order)), r.scale))
 
 
-def claims(paper: str | None = None, results: Path | None = None) -> Iterator[dict[str, Any]]:
+def claims(paper: str | None = None, results: Path | None = None) -> list[dict[str, Any]]:
     """Every row of the ledger with what was measured, at full scale where there is that."""
     results = results or results_folder()
     known = list(dict.fromkeys(claim.paper for claim in ledger().values()))
     if paper is not None and paper not in known:
         raise RegardError(unknown("paper with claims", paper, known))
-    for claim in ledger().values():
-        if paper in (None, claim.paper):
-            yield _find_row(claim.id, claim.experiment, results) or claim.row(None, None)
+    return [
+        _find_row(claim.id, claim.experiment, results) or claim.row(None, None)
+        for claim in ledger().values()
+        if paper in (None, claim.paper)
+    ]
 
 
 def _find_row(claim: str, experiment: str, results: Path) -> dict[str, Any] | None:
