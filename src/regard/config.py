@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from regard.errors import RegardError, unknown
 
 C = TypeVar("C", bound="Config")
+T = TypeVar("T")
 
 
 class Config(BaseModel):
@@ -20,21 +21,37 @@ class Config(BaseModel):
     )
 
 
-def faults_in(kind: type[Config], values: Mapping[str, Any], where: str) -> list[str]:
-    """Every fault that `values` has as a `kind`, a sentence each; `where` is the dotted prefix."""
-    try:
-        kind.model_validate(dict(values))
-    except ValidationError as error:
-        return [_sentence(kind, fault, where) for fault in error.errors()]
-    return []
+def _split(values: Any) -> Any:
+    return tuple(filter(None, values.split(","))) if isinstance(values, str) else values
+
+
+# Several values in one field; on the command line they are one word, with commas.
+Listed = Annotated[tuple[T, ...], BeforeValidator(_split)]
+
+
+def member_of(
+    what: str, names: Collection[str], also: Collection[str] = (), **older: str
+) -> AfterValidator:
+    """The check of a field that names one of several; `older` names become those of now."""
+
+    def check(name: str) -> str:
+        name = older.get(name, name)
+        if name not in also and name not in names:
+            raise ValueError(unknown(what, name, [*also, *names]).rstrip("."))
+        return name
+
+    return AfterValidator(check)
 
 
 def validated(kind: type[C], values: Mapping[str, Any], where: str) -> C:
-    """`values` as a `kind`, or a `RegardError` with all the faults in them."""
-    faults = faults_in(kind, values, where)
-    if faults:
-        raise RegardError(*faults)
-    return kind.model_validate(dict(values))
+    """`values` as a `kind`, or a `RegardError` with all the faults in them, a sentence each.
+
+    `where` is the dotted prefix of the keys.
+    """
+    try:
+        return kind.model_validate(dict(values))
+    except ValidationError as error:
+        raise RegardError(*(_sentence(kind, fault, where) for fault in error.errors())) from None
 
 
 def _sentence(kind: type[Config], fault: Any, where: str) -> str:

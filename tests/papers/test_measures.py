@@ -50,10 +50,8 @@ def test_figures_are_joined_under_titles() -> None:
         Figure("a", "A.", (panel("First"), panel("Second"))),
         Figure("b", "B.", (panel("C"),)),
     )
-    plain = join_figures("both", "Both.", two, one)
-    assert (plain.name, plain.caption) == ("both", "Both.")
-    assert [p.title for p in plain.panels] == ["First", "Second", "C"]
-    named = join_figures("both", "Both.", two, one, titles=("AED", "AO"))
+    named = join_figures("both", "Both.", {"AED": two, "AO": one})
+    assert (named.name, named.caption) == ("both", "Both.")
     assert [p.title for p in named.panels] == ["AED: first", "AED: second", "AO: c"]
     other = join_panels("x", "X.", {"one": two.panels[0]})
     assert other.panels[0].title == "one" and other.panels[0].marks == two.panels[0].marks

@@ -12,7 +12,7 @@ from regard.display import Figure, Line, Panel, Table
 from regard.errors import RegardError
 from regard.papers import EXPERIMENTS, claims, ledger, reproduce
 from regard.papers.chapter36._lengths import average_lengths, measure_by_length
-from regard.papers.chapter36._losses import find_first_below
+from regard.papers.chapter36._runs import find_first_below
 from regard.papers.chapter36.addition import compare_places, measure_digits, measure_places
 from regard.papers.chapter36.attention import fit_growth, time_steps
 from regard.papers.framework.claims import Claim

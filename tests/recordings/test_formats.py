@@ -25,9 +25,9 @@ SITES = {
     "aed": {"attention": Site(plain=True)},
     "baan": {"attention": Site(score="additive-relu", lag=1)},
     "transformer": {
-        "encoder.0.self": Site("encoder", "encoder", heads=2, projected=True),
-        "decoder.0.self": Site("decoder", "decoder", heads=2, projected=True),
-        "decoder.0.cross": Site("decoder", "encoder", heads=2, projected=True),
+        "encoder.0.self": Site(query_side="encoder", heads=2, projected=True),
+        "decoder.0.self": Site(key_side="decoder", heads=2, projected=True),
+        "decoder.0.cross": Site(heads=2, projected=True),
     },
 }
 
@@ -73,7 +73,7 @@ def test_sites_know_what_they_are(name: str, recording: Recording) -> None:
 
 def test_layers_stand_in_the_names() -> None:
     old = {"scorer": "dot", "heads": 4, "asks": "decoder", "answers": "decoder"}
-    assert Site.from_format_1("decoder.3.self", old) == Site("decoder", "decoder", 3, 4)
+    assert Site.from_format_1("decoder.3.self", old) == Site(key_side="decoder", layer=3, heads=4)
     assert Site.from_format_1("attention", {}) == Site()
 
 

@@ -31,7 +31,7 @@ SITES: dict[str, tuple[str, dict[str, Any], dict[str, Site]]] = {
         {"layers": 2, "heads": 2},
         {
             f"{ours}.{n}.{'self' if ours == theirs else 'cross'}": Site(
-                ours, theirs, layer=n, heads=2, projected=True
+                query_side=ours, key_side=theirs, layer=n, heads=2, projected=True
             )
             for ours, theirs in (("encoder",) * 2, ("decoder",) * 2, ("decoder", "encoder"))
             for n in range(2)

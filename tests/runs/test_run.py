@@ -115,7 +115,7 @@ def test_killed_it_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     wanted = config(updates=400)
     whole = execute(wanted, tmp_path / "whole")
     command = [sys.executable, "-m", "regard.runs.worker"]
-    order = {"id": "x", "config": wanted.to_json(), "root": str(tmp_path / "cut"), "preset": ""}
+    order = {"config": wanted.to_json(), "root": str(tmp_path / "cut"), "preset": ""}
     kills = 0
     for pause in (0.15, 0.4, 0.8):
         worker = subprocess.Popen(

@@ -25,9 +25,14 @@ def remark_places(places: Sequence[Path]) -> None:
             remark_unfinished(Run.open(place))
 
 
-def share_settings(names: Sequence[str], values: dict[str, str]) -> dict[str, dict[str, str]]:
-    """The settings of each instrument among those given; what is wrong with them, all at once."""
-    faults = []
+def share_settings(
+    names: Sequence[str], values: dict[str, str], faults: Sequence[str]
+) -> dict[str, dict[str, str]]:
+    """The settings of each instrument among those given.
+
+    What is wrong with them is said at once, after the `faults` that are known already.
+    """
+    faults = list(faults)
     if "n" in values:
         faults.append("How many samples is an option: write -n instead of n=.")
         values = {key: value for key, value in values.items() if key != "n"}

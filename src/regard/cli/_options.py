@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options that several commands have, and settings as words: `key=value`."""
 
 from __future__ import annotations
 
@@ -31,3 +31,18 @@ Updates = Annotated[int | None, typer.Option(help="Updates of retraining.", min=
 Epochs = Annotated[
     int | None, typer.Option(help="Instead: epochs, of a task with a fixed set of rows.", min=1)
 ]
+
+
+def parse_settings(settings: list[str]) -> tuple[dict[str, str], list[str]]:
+    """`key=value` words as a mapping, and the faults of those that are not."""
+    values: dict[str, str] = {}
+    faults = []
+    for word in settings:
+        key, equals, value = word.partition("=")
+        if not key or not equals:
+            faults.append(f"'{word}' is not a setting: write key=value.")
+        elif key in values:
+            faults.append(f"The key '{key}' is given twice.")
+        else:
+            values[key] = value
+    return values, faults

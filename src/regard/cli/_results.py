@@ -12,13 +12,12 @@ from regard.papers.framework.result import estimate, load_folder
 def claims_table(rows: list[dict[str, Any]]) -> Table:
     """One row per claim: what the source says, what was measured, the verdict."""
     columns = ("id", "what the source says", "measured", "scale", "verdict")
-    found = [estimate(row) for row in rows]
-    measured = [e and f"{row['headline']} {e}" for row, e in zip(rows, found, strict=True)]
-    cells = tuple(
-        (row["id"], row["statement"], text, row["scale"], row["verdict"])
-        for row, text in zip(rows, measured, strict=True)
-    )
-    return Table("The ledger", columns, cells)
+    cells = []
+    for row in rows:
+        found = estimate(row)
+        measured = found and f"{row['headline']} {found}"
+        cells.append((row["id"], row["statement"], measured, row["scale"], row["verdict"]))
+    return Table("The ledger", columns, tuple(cells))
 
 
 def write_report(folder: Path, to: Path | None = None) -> Path:

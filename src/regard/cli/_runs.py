@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from regard.cli._settings import parse
+from regard.cli._options import parse_settings
 from regard.display import Table
 from regard.errors import RegardError, unknown
 from regard.runs.run import Run, list_runs, runs_folder
@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 def list_table(folder: Path | None, words: Sequence[str], sort: str | None) -> Table:
     """The runs in a folder that fit `key=value` words, sorted by a column, setting or metric."""
-    wanted, faults = parse(list(words))
+    wanted, faults = parse_settings(list(words))
     rows = [_describe(run) for run in list_runs(folder)]
     count = len(rows)
     known = {key for row in rows for key in (*row, *row["settings"], *row["metrics"])}

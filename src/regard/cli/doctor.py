@@ -33,13 +33,10 @@ def doctor(json: Json = False) -> None:
 
 
 def _devices() -> str:
-    import torch
+    from regard.training.config import DEVICES
 
-    devices = {"cpu": True, "cuda": torch.cuda.is_available()}
-    devices["mps"] = torch.backends.mps.is_available()
-    return (
-        f"{', '.join(name for name, usable in devices.items() if usable)}; {os.cpu_count()} cores"
-    )
+    usable = sorted(name for name, is_there in DEVICES.items() if is_there())
+    return f"{', '.join(usable)}; {os.cpu_count()} cores"
 
 
 def _folder() -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli._options import FiguresFolder, Json
+from regard.cli._options import FiguresFolder, Json, parse_settings
 
 if TYPE_CHECKING:
     from regard.instruments import Result
@@ -38,13 +38,11 @@ def inspect(
     """Put instruments on a run or a recording; several seeds give intervals."""
     from regard.cli import _console as console
     from regard.cli._instruments import remark_places, share_settings
-    from regard.cli._settings import parse
-    from regard.errors import RegardError
     from regard.instruments import INSTRUMENTS
 
     words = what or []
     names = [word for word in words if "=" not in word]
-    values, faults = parse([word for word in words if "=" in word])
+    values, faults = parse_settings([word for word in words if "=" in word])
     if top is not None:
         values.setdefault("top", str(top))
     known = [name for name in names if name in INSTRUMENTS]
@@ -52,12 +50,7 @@ def inspect(
     if not names:
         faults.append(f"Name an instrument: {', '.join(INSTRUMENTS)}.")
     faults += console.folder_faults(out)
-    try:
-        asked = share_settings(known, values)
-    except RegardError as error:
-        faults += error.faults
-    if faults:
-        raise RegardError(*faults)
+    asked = share_settings(known, values, faults)
     places = [target, *(others or [])]
     with console.interruptible():
         remark_places(places)

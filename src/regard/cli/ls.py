@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -96,26 +98,9 @@ def _models(_: Path | None) -> Rows:
     ]
 
 
-def _describe(members: Registry[Any]) -> Rows:
+def _members(module: str, registry: str, _: Path | None) -> Rows:
+    members: Registry[Any] = getattr(import_module(module), registry)
     return [(name, _first_line(one), members.origin(name)) for name, one in members.items()]
-
-
-def _cells(_: Path | None) -> Rows:
-    from regard.models.layers.cells import CELLS
-
-    return _describe(CELLS)
-
-
-def _attentions(_: Path | None) -> Rows:
-    from regard.models.layers.attention import ATTENTIONS
-
-    return _describe(ATTENTIONS)
-
-
-def _adapters(_: Path | None) -> Rows:
-    from regard.recordings.adapter import ADAPTERS
-
-    return _describe(ADAPTERS)
 
 
 def _instruments(_: Path | None) -> Rows:
@@ -193,9 +178,17 @@ def _runs(folder: Path | None) -> Rows:
 LISTINGS: dict[str, tuple[str, tuple[str, ...], Callable[[Path | None], Rows]]] = {
     "tasks": ("Tasks", ("name", "what it is", "settings", "from"), _tasks),
     "models": ("Models", ("name", "kind", "settings", "from"), _models),
-    "cells": ("Cells", ("name", "what it is", "from"), _cells),
-    "attentions": ("Attentions", ("name", "what it is", "from"), _attentions),
-    "adapters": ("Adapters", ("name", "what it records", "from"), _adapters),
+    "cells": ("Cells", ("name", "what it is", "from"), partial(_members, "regard.models", "CELLS")),
+    "attentions": (
+        "Attentions",
+        ("name", "what it is", "from"),
+        partial(_members, "regard.models", "ATTENTIONS"),
+    ),
+    "adapters": (
+        "Adapters",
+        ("name", "what it records", "from"),
+        partial(_members, "regard.recordings.adapter", "ADAPTERS"),
+    ),
     "instruments": ("Instruments", ("name", "what it measures", "settings", "from"), _instruments),
     "settings": ("Settings", (), lambda _: _settings([])),
     "papers": ("Papers and their experiments", ("name", "title", "claims", "from"), _papers),

@@ -47,7 +47,17 @@ def record(
     if inputs not in ("own", "teacher"):
         raise RegardError(unknown("kind of inputs", inputs, ("own", "teacher")))
     opened = Run.open(run)
-    to = out or run / _name(n, inputs, gates, also, split, checkpoint, seed)
+    # Other recordings of a run have other names.
+    marks = {
+        inputs: inputs != "own",
+        "gates": gates,
+        also.replace(",", "-"): bool(also),
+        f"{split}": split is not None,
+        f"at-{checkpoint}": checkpoint != "reported",
+        f"s{seed}": seed != 0,
+    }
+    name = "-".join(["recording", str(n), *(mark for mark, wanted in marks.items() if wanted)])
+    to = out or run / f"{name}.safetensors"
     if to.is_dir():
         raise RegardError(f"{to} is a folder. Give --out a file.")
     remark_unfinished(opened)
@@ -71,24 +81,3 @@ def record(
         return
     console.out.print(Table(f"{len(made)} samples", ("array", "axes", "shape"), rows).rich())
     console.print_line(str(to))
-
-
-def _name(
-    n: int,
-    inputs: str,
-    gates: bool,
-    also: str,
-    split: str | None,
-    checkpoint: str,
-    seed: int,
-) -> str:
-    """The file's name in the run's folder: other recordings of a run have other names."""
-    marks = {
-        inputs: inputs != "own",
-        "gates": gates,
-        also.replace(",", "-"): bool(also),
-        f"{split}": split is not None,
-        f"at-{checkpoint}": checkpoint != "reported",
-        f"s{seed}": seed != 0,
-    }
-    return "-".join(["recording", str(n), *(m for m, on in marks.items() if on)]) + ".safetensors"

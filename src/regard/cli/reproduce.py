@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli._options import Jobs, Json, ResultsFolder, RunsFolder
+from regard.cli._options import Jobs, Json, ResultsFolder, RunsFolder, parse_settings
 
 EXAMPLE = "regard reproduce chapter36/addition --scale quick"
 
@@ -36,7 +36,6 @@ def reproduce(
     """Run a paper's experiments, judge its claims, write a report."""
     from regard.cli import _console as console
     from regard.cli._results import claims_table, write_report
-    from regard.cli._settings import parse
     from regard.errors import RegardError, unknown
     from regard.papers.framework.reproduce import names_of, reproduce
     from regard.papers.framework.result import results_folder
@@ -44,7 +43,7 @@ def reproduce(
     if scale not in ("quick", "full"):
         raise RegardError(unknown("scale", scale, ("quick", "full")))
     to, names = out or results_folder(), names_of(paper)
-    files, faults = parse(data or [])
+    files, faults = parse_settings(data or [])
     if faults:
         raise RegardError(*faults)
     with console.interruptible(), console.progress_bars() as bars:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli._options import FiguresFolder, Json, OtherRuns, RunFolder
+from regard.cli._options import FiguresFolder, Json, OtherRuns, RunFolder, parse_settings
 
 EXAMPLE = "regard timelapse runs/one-to-one-s0-… breakdown top=3 --out figures"
 
@@ -28,20 +28,13 @@ def timelapse(
     """Put an instrument on every checkpoint of a run: a table, curves, and a film."""
     from regard.cli import _console as console
     from regard.cli._instruments import remark_places, share_settings
-    from regard.cli._settings import parse
-    from regard.errors import RegardError
     from regard.instruments import INSTRUMENTS
     from regard.instruments.timelapse import timelapse
 
-    values, faults = parse(settings or [])
+    values, faults = parse_settings(settings or [])
     updates, unread = _updates(checkpoints)
     faults += [*unread, *console.folder_faults(out)]
-    try:
-        share_settings([instrument] if instrument in INSTRUMENTS else [], values)
-    except RegardError as error:
-        faults += error.faults
-    if faults:
-        raise RegardError(*faults)
+    share_settings([instrument] if instrument in INSTRUMENTS else [], values, faults)
     places = [run, *(others or [])]
     remark_places(places)
     with console.interruptible(), console.sample_bar("looking") as watch:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli._options import Jobs, Json, RunsFolder
+from regard.cli._options import Jobs, Json, RunsFolder, parse_settings
 
 if TYPE_CHECKING:
     from regard.runs.run import Run
@@ -32,12 +32,11 @@ def train(
 ) -> None:
     """Train a model on a task. A run that is there already is only trained again with --again."""
     from regard.cli import _console as console
-    from regard.cli._settings import parse
     from regard.display import Table
     from regard.runs.config import assemble
     from regard.runs.executor import run_all
 
-    overrides, faults = parse(settings or [])
+    overrides, faults = parse_settings(settings or [])
     numbers = range(seed, seed + seeds)
     configs = [assemble(task, model, number, overrides, faults) for number in numbers]
     with console.interruptible(), console.progress_bars() as bars:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from regard.statistics import Estimate
 
@@ -18,8 +18,20 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 SIGNS = ("#2166AC", "#B2182B")  # negative, positive: the ends of the signed scale of colours
 
 
+class Coloured:
+    """A mark that has one of the palette's colours, and a label that says what it stands for."""
+
+    label: str
+    colour: int
+
+    @property
+    def paint(self) -> str:
+        """Its colour, as web pages and vector graphics name it."""
+        return PALETTE[self.colour % len(PALETTE)]
+
+
 @dataclass(frozen=True)
-class Line:
+class Line(Coloured):
     """Values along x, with a band from low to high where given."""
 
     label: str
@@ -36,9 +48,17 @@ class Line:
         """Through the means, with a band over the intervals."""
         return cls(label, tuple(map(float, x)), *_spread(found), colour)
 
+    @classmethod
+    def of_each(cls, groups: Mapping[str, Mapping[Any, Estimate]]) -> tuple[Line, ...]:
+        """A line per group, each in its colour, over the numbers that its estimates have."""
+        return tuple(
+            cls.of(name, found, found.values(), colour)
+            for colour, (name, found) in enumerate(groups.items())
+        )
+
 
 @dataclass(frozen=True)
-class Bars:
+class Bars(Coloured):
     """One bar per name or number, with whiskers from low to high where given."""
 
     label: str
@@ -53,6 +73,11 @@ class Bars:
         """One bar per name or number, as high as its mean, whiskers over its interval."""
         places = tuple(x if isinstance(x, str) else float(x) for x in found)
         return cls(label, places, *_spread(found.values()), colour)
+
+    @classmethod
+    def of_each(cls, groups: Mapping[str, Mapping[Any, Estimate]]) -> tuple[Bars, ...]:
+        """Bars per group, each in its colour."""
+        return tuple(cls.of(*group, colour) for colour, group in enumerate(groups.items()))
 
 
 def _spread(
@@ -82,7 +107,7 @@ class Heat:
 
 
 @dataclass(frozen=True)
-class Boxes:
+class Boxes(Coloured):
     """One box per name from quartile to quartile, with whiskers from the lowest to the highest."""
 
     label: str
@@ -151,7 +176,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Points:
+class Points(Coloured):
     """Places in a plane, such as states in two principal components, named where given."""
 
     label: str
@@ -164,6 +189,7 @@ class Points:
     names: tuple[str, ...] | None = None
 
 
+M = TypeVar("M")
 Mark = Line | Bars | Heat | Boxes | Edges | Rule | Span | Points
 MARKS: dict[str, type[Any]] = {
     kind.__name__: kind for kind in (Line, Bars, Heat, Boxes, Edges, Rule, Span, Points)
@@ -184,6 +210,15 @@ class Panel:
     y_scale: Literal["linear", "log"] = "linear"
     wide: bool = False  # has a row of the figure to itself
 
+    @classmethod
+    def of(cls, title: str, x: str, y: str, *marks: Mark, **more: Any) -> Panel:
+        """Some marks, one after the other."""
+        return cls(title, x, y, marks, **more)
+
+    def select(self, kind: type[M]) -> list[M]:
+        """Its marks of one kind."""
+        return [mark for mark in self.marks if isinstance(mark, kind)]
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -192,6 +227,11 @@ class Figure:
     name: str
     caption: str
     panels: tuple[Panel, ...]
+
+    @classmethod
+    def of(cls, name: str, caption: str, *panels: Panel) -> Figure:
+        """Some panels, one after the other."""
+        return cls(name, caption, panels)
 
     def svg(self) -> str:
         """The figure as vector graphics."""

@@ -25,6 +25,13 @@ class Table:
         """One row per name: what was measured under it."""
         return cls(title, (what, "measured"), tuple(found.items()))
 
+    @classmethod
+    def of_columns(cls, title: str, what: str, columns: Mapping[str, Mapping[Any, Any]]) -> Table:
+        """One row per name that the first column has: what each column has under it."""
+        names = next(iter(columns.values()))
+        rows = ((name, *(column[name] for column in columns.values())) for name in names)
+        return cls(title, (what, *columns), tuple(rows))
+
     def cells(self) -> list[list[str]]:
         """Every value as text."""
         return [[shown(value) for value in row] for row in self.rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,13 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
 from regard.display.figure import (
-    PALETTE,
     SIGNS,
     Bars,
     Boxes,
@@ -40,6 +41,14 @@ STYLE: Any = {
     "svg.hashsalt": "regard",  # the same figure, the same bytes
     "text.parse_math": False,  # a dollar sign in a caption is a dollar sign
 }
+NOTE: Any = {"fontsize": 6, "color": "#555555"}  # text beside a mark
+WIDEST = 14.0  # inches; panels that would go beyond begin a new row
+WIDE = 10.0  # a panel that has its row to itself
+ROOM = 40  # names along an axis, where cells have no numbers; of more, some are left out
+NARROW = 28  # the same, side by side in a panel of one column
+LEVELS = 16  # of strength, in a graph
+SHAPES = {"dot": ("o", 3.0), "square": ("s", 5.0), "star": ("*", 8.0), "cross": ("X", 6.0)}
+Numbers = NDArray[np.float64]
 
 
 def svg(figure: Figure) -> str:
@@ -56,14 +65,6 @@ def save(figure: Figure, path: Path) -> Path:
     with mpl.rc_context(STYLE):
         draw(figure).savefig(path, dpi=200)
     return path
-
-
-WIDEST = 14.0  # inches; panels that would go beyond begin a new row
-WIDE = 10.0  # a panel that has its row to itself
-ROOM = 40  # names along an axis, where cells have no numbers; of more, some are left out
-Numbers = NDArray[np.float64]
-LEVELS = 16  # of strength, in a graph
-NARROW = 28  # the same, side by side in a panel of one column
 
 
 def draw(figure: Figure) -> Canvas:
@@ -101,149 +102,99 @@ def _rows(panels: tuple[Panel, ...]) -> list[list[Panel]]:
 def _size(panel: Panel) -> tuple[float, float]:
     """Inches: a column's width, taller where a matrix has many rows."""
     width, height = _own_size(panel)
-    if any(isinstance(mark, Edges) for mark in panel.marks):
-        height = 4.2
-    return (max(width, WIDE) if panel.wide else width), height
+    return (max(width, WIDE) if panel.wide else width), (4.2 if panel.select(Edges) else height)
 
 
 def _own_size(panel: Panel) -> tuple[float, float]:
-    heat = next((mark for mark in panel.marks if isinstance(mark, Heat)), None)
-    if heat is None:
-        bars = [mark for mark in panel.marks if isinstance(mark, Bars)]
-        count = sum(len(mark.x) for mark in bars)
+    heats, bars = panel.select(Heat), panel.select(Bars)
+    if not heats:
         legend = 1.0 if any(mark.label for mark in bars) else 0.0
-        return max(3.4, 0.14 * count + 1.0) + legend, 2.6
-    if not heat.numbers:  # colours alone need less room than numbers
-        return (
-            min(4.5, max(2.6, 0.14 * len(heat.columns) + 1.3)),
-            min(4.2, max(2.6, 0.13 * len(heat.rows) + 0.9)),
-        )
-    return max(2.6, 0.36 * len(heat.columns) + 1.3), max(2.4, 0.3 * len(heat.rows) + 1.0)
+        return max(3.4, 0.14 * sum(len(mark.x) for mark in bars) + 1.0) + legend, 2.6
+    rows, columns = len(heats[0].rows), len(heats[0].columns)
+    if heats[0].numbers:
+        return max(2.6, 0.36 * columns + 1.3), max(2.4, 0.3 * rows + 1.0)
+    # Colours alone need less room than numbers.
+    return min(4.5, max(2.6, 0.14 * columns + 1.3)), min(4.2, max(2.6, 0.13 * rows + 0.9))
 
 
 def _panel(panel: Panel, ax: Axes) -> None:
-    spans = any(isinstance(mark, Span) for mark in panel.marks)  # their labels stand below it
-    ax.set_title(panel.title, loc="left", pad=13 if spans else 6)
-    ax.set_xlabel(panel.x)
-    ax.set_ylabel(panel.y)
-    ax.set_xscale(panel.x_scale)
-    ax.set_yscale(panel.y_scale)
-    bars = [mark for mark in panel.marks if isinstance(mark, Bars)]
+    # The labels of spans stand below the title.
+    ax.set_title(panel.title, loc="left", pad=13 if panel.select(Span) else 6)
+    ax.set(xlabel=panel.x, ylabel=panel.y, xscale=panel.x_scale, yscale=panel.y_scale)
     for mark in panel.marks:
-        match mark:
-            case Line():
-                _line(mark, ax)
-            case Bars():
-                _bars(mark, ax, bars.index(mark), len(bars))
-            case Heat():
-                _heat(mark, ax, panel.wide)
-            case Points():
-                _points(mark, ax)
-            case Boxes():
-                _boxes(mark, ax)
-            case Edges():
-                _edges(mark, ax)
-            case Rule():
-                _rule(mark, ax)
-            case Span():
-                ax.axvspan(mark.start, mark.stop, color="#999999", alpha=0.15, lw=0)
-                ax.text(
-                    (mark.start + mark.stop) / 2,
-                    1.0,
-                    mark.label,
-                    transform=ax.get_xaxis_transform(),
-                    ha="center",
-                    va="bottom",
-                    fontsize=6,
-                    color="#555555",
-                )
+        DRAW[type(mark)](mark, ax, panel)
     if panel.y_range:
         ax.set_ylim(*panel.y_range)
     for axis, scale in ((ax.xaxis, panel.x_scale), (ax.yaxis, panel.y_scale)):
         if scale == "log":
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             axis.set_minor_formatter(NullFormatter())
-    places = {x for mark in panel.marks if isinstance(mark, Line) for x in mark.x}
+    places = {x for line in panel.select(Line) for x in line.x}
     if panel.x_scale == "log":
         ax.set_xticks(sorted(places))
     elif places and all(x == int(x) for x in places):
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     if panel.square:
         ax.set_aspect("equal", adjustable="datalim")
-    if any(isinstance(m, Bars) and m.label for m in panel.marks):
+    if any(bars.label for bars in panel.select(Bars)):
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))  # bars fill the whole panel
-    elif any(isinstance(m, Line | Points) and m.label for m in panel.marks):
+    elif any(mark.label for mark in (*panel.select(Line), *panel.select(Points))):
         ax.legend()
 
 
-def _line(mark: Line, ax: Axes) -> None:
-    colour = PALETTE[mark.colour % len(PALETTE)]
+def _set_names(
+    axis: Axis, names: Sequence[str], room: int, places: Sequence[float] = (), **style: Any
+) -> None:
+    """Name the places along an axis, as far as there is room: all, or one in 2, 4, 8, …"""
+    step = 1
+    while len(names) > step * room:
+        step *= 2
+    axis.set_ticks((places or range(len(names)))[::step], labels=names[::step], **style)
+
+
+def _line(mark: Line, ax: Axes, _: Panel) -> None:
     style: dict[str, Any] = {"marker": "o", "markersize": 3} if mark.points else {}
-    ax.plot(
-        mark.x,
-        mark.y,
-        color=colour,
-        lw=1.3,
-        ls="--" if mark.dashed else "-",
-        label=mark.label or None,
-        **style,
-    )
+    style |= {"color": mark.paint, "lw": 1.3, "ls": "--" if mark.dashed else "-"}
+    ax.plot(mark.x, mark.y, label=mark.label or None, **style)
     if mark.low is not None and mark.high is not None:
-        ax.fill_between(mark.x, mark.low, mark.high, color=colour, alpha=0.18, lw=0)
+        ax.fill_between(mark.x, mark.low, mark.high, color=mark.paint, alpha=0.18, lw=0)
 
 
-def _bars(mark: Bars, ax: Axes, index: int, count: int) -> None:
-    width = 0.8 / count
+def _bars(mark: Bars, ax: Axes, panel: Panel) -> None:
+    every = panel.select(Bars)
+    width, index = 0.8 / len(every), every.index(mark)
     named = any(isinstance(x, str) for x in mark.x)
     places = np.arange(len(mark.x)) if named else np.array(mark.x, dtype=float)
     whiskers = None
     if mark.low is not None and mark.high is not None:
         y = np.array(mark.y)
         whiskers = np.clip([y - np.array(mark.low), np.array(mark.high) - y], 0, None)
-    ax.bar(
-        places + (index - (count - 1) / 2) * width,
-        mark.y,
-        width,
-        yerr=whiskers,
-        error_kw={"lw": 0.8},
-        color=PALETTE[mark.colour % len(PALETTE)],
-        label=mark.label or None,
-    )
+    left = places + (index - (len(every) - 1) / 2) * width
+    style: dict[str, Any] = {"error_kw": {"lw": 0.8}, "color": mark.paint}
+    ax.bar(left, mark.y, width, yerr=whiskers, label=mark.label or None, **style)
     if named:
-        long = max(len(str(x)) for x in mark.x) > 8
-        ax.set_xticks(
-            places,
-            [str(x) for x in mark.x],
-            rotation=25 if long else 0,
-            ha="right" if long else "center",
-        )
+        names = [str(x) for x in mark.x]
+        ax.set_xticks(places, names, **_slant(25, max(map(len, names)) > 8))
     else:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-SHAPES = {"dot": ("o", 3.0), "square": ("s", 5.0), "star": ("*", 8.0), "cross": ("X", 6.0)}
+def _slant(angle: int, slanted: bool) -> dict[str, Any]:
+    """How names stand below an axis."""
+    return {"rotation": angle, "ha": "right"} if slanted else {"rotation": 0, "ha": "center"}
 
 
-def _points(mark: Points, ax: Axes) -> None:
-    colour = PALETTE[mark.colour % len(PALETTE)]
+def _points(mark: Points, ax: Axes, _: Panel) -> None:
     shape, size = SHAPES[mark.shape]
-    ax.plot(
-        mark.x,
-        mark.y,
-        ls="none",
-        marker=shape,
-        markersize=size * mark.size,
-        color=colour,
-        alpha=0.25 if mark.faint else 1.0,
-        markeredgewidth=0 if mark.faint else 0.5,
-        markeredgecolor="white",
-        label=mark.label or None,
-    )
+    alpha, edge = (0.25, 0) if mark.faint else (1.0, 0.5)
+    style: dict[str, Any] = {"marker": shape, "markersize": size * mark.size, "color": mark.paint}
+    style |= {"alpha": alpha, "markeredgewidth": edge, "markeredgecolor": "white"}
+    ax.plot(mark.x, mark.y, ls="none", label=mark.label or None, **style)
     for x, y, name in zip(mark.x, mark.y, mark.names or (), strict=False):
-        ax.annotate(name, (x, y), (3, 3), textcoords="offset points", fontsize=6, color=colour)
+        ax.annotate(name, (x, y), (3, 3), textcoords="offset points", fontsize=6, color=mark.paint)
 
 
-def _heat(mark: Heat, ax: Axes, wide: bool) -> None:
+def _heat(mark: Heat, ax: Axes, panel: Panel) -> None:
     values = np.array(mark.values, dtype=float)
     colours = "RdBu_r" if mark.signed else "cividis"
     image = ax.imshow(
@@ -253,59 +204,37 @@ def _heat(mark: Heat, ax: Axes, wide: bool) -> None:
         ax.tick_params(labelsize=6)
     slanted = max((len(name) for name in mark.columns), default=0) > 3
     every = max(len(mark.columns), len(mark.rows)) if mark.numbers else 0
-    columns = _kept(mark.columns, every or (ROOM if slanted or wide else NARROW))
-    rows = _kept(mark.rows, every or ROOM)
-    ax.set_xticks(
-        list(columns),
-        list(columns.values()),
-        rotation=50 if slanted else 0,
-        ha="right" if slanted else "center",
-        rotation_mode="anchor" if slanted else "default",
-    )
-    ax.set_yticks(list(rows), list(rows.values()))
+    mode = "anchor" if slanted else "default"
+    room = every or (ROOM if slanted or panel.wide else NARROW)
+    _set_names(ax.xaxis, mark.columns, room, rotation_mode=mode, **_slant(50, slanted))
+    _set_names(ax.yaxis, mark.rows, every or ROOM)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     if mark.numbers:
         middle = (mark.low + mark.high) / 2
+        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 6}
         for (row, column), value in np.ndenumerate(values):
             if np.isfinite(value):
-                ax.text(
-                    column,
-                    row,
-                    f"{value:.2f}",
-                    ha="center",
-                    va="center",
-                    fontsize=6,
-                    color="white" if value < middle else "black",
-                )
+                colour = "white" if value < middle else "black"
+                ax.text(column, row, f"{value:.2f}", color=colour, **style)
     bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.02)
     bar.outline.set_visible(False)
     bar.set_label(mark.label)
 
 
-def _kept(names: tuple[str, ...], most: int) -> dict[int, str]:
-    """The names that there is room for, by place: all, or one in 2, 4, 8, …"""
-    step = 1
-    while len(names) > step * most:
-        step *= 2
-    return dict(list(enumerate(names))[::step])
-
-
-def _boxes(mark: Boxes, ax: Axes) -> None:
-    colour = PALETTE[mark.colour % len(PALETTE)]
+def _boxes(mark: Boxes, ax: Axes, _: Panel) -> None:
     places = np.arange(len(mark.x))
     quarter, upper = np.array(mark.quarter), np.array(mark.three_quarters)
-    ax.vlines(places, mark.low, mark.high, color=colour, lw=0.8)
+    ax.vlines(places, mark.low, mark.high, color=mark.paint, lw=0.8)
     for ends in (mark.low, mark.high):
-        ax.hlines(ends, places - 0.2, places + 0.2, color=colour, lw=0.8)
-    ax.bar(places, upper - quarter, 0.7, quarter, color=colour, label=mark.label or None)
+        ax.hlines(ends, places - 0.2, places + 0.2, color=mark.paint, lw=0.8)
+    ax.bar(places, upper - quarter, 0.7, quarter, color=mark.paint, label=mark.label or None)
     ax.hlines(mark.median, places - 0.35, places + 0.35, color="white", lw=1.2)
-    kept = _kept(mark.x, 2 * ROOM)  # they stand upright
-    ax.set_xticks(list(kept), list(kept.values()), rotation=90, fontsize=6)
+    _set_names(ax.xaxis, mark.x, 2 * ROOM, rotation=90, fontsize=6)  # they stand upright
     ax.set_xlim(-0.8, len(mark.x) - 0.2)
 
 
-def _edges(mark: Edges, ax: Axes) -> None:
+def _edges(mark: Edges, ax: Axes, _: Panel) -> None:
     """Strong lines over weak ones, weak ones thin and faint; ticks as long as nodes have lines."""
     values, strength = np.array(mark.values), np.array(mark.strengths())
     ends = [
@@ -329,8 +258,8 @@ def _edges(mark: Edges, ax: Axes) -> None:
         ax.plot([], [], color=colour, label=label)
     ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
     ax.set(xlim=(0, 1), ylim=(-0.17, 1.17))
-    kept = _kept(tuple(mark.name(0, node) for node in range(mark.nodes[0])), ROOM)
-    ax.set_xticks([mark.places(0)[node] for node in kept], list(kept.values()), fontsize=6)
+    names = [mark.name(0, node) for node in range(mark.nodes[0])]
+    _set_names(ax.xaxis, names, ROOM, mark.places(0), fontsize=6)
     ax.set_yticks((0, 1), mark.rows)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
@@ -343,30 +272,33 @@ def _segments(start: Numbers, stop: Numbers | float) -> Numbers:
     return joined
 
 
-def _rule(mark: Rule, ax: Axes) -> None:
+def _rule(mark: Rule, ax: Axes, _: Panel) -> None:
     style: dict[str, Any] = {"color": "#555555", "lw": 0.8, "ls": ":"}
     if mark.y is not None:
         ax.axhline(mark.y, **style)
-        ax.text(
-            1.0,
-            mark.y,
-            mark.label,
-            transform=ax.get_yaxis_transform(),
-            fontsize=6,
-            ha="right",
-            va="bottom",
-            color="#555555",
-        )
+        along = ax.get_yaxis_transform()
+        ax.text(1.0, mark.y, mark.label, transform=along, ha="right", va="bottom", **NOTE)
     if mark.x is not None:
         ax.axvline(mark.x, **style)
+        along = ax.get_xaxis_transform()
         ax.text(
-            mark.x,
-            0.98,
-            mark.label,
-            transform=ax.get_xaxis_transform(),
-            fontsize=6,
-            rotation=90,
-            ha="right",
-            va="top",
-            color="#555555",
+            mark.x, 0.98, mark.label, transform=along, rotation=90, ha="right", va="top", **NOTE
         )
+
+
+def _span(mark: Span, ax: Axes, _: Panel) -> None:
+    ax.axvspan(mark.start, mark.stop, color="#999999", alpha=0.15, lw=0)
+    middle, above = (mark.start + mark.stop) / 2, ax.get_xaxis_transform()
+    ax.text(middle, 1.0, mark.label, transform=above, ha="center", va="bottom", **NOTE)
+
+
+DRAW: dict[type[Any], Callable[[Any, Axes, Panel], None]] = {
+    Line: _line,
+    Bars: _bars,
+    Heat: _heat,
+    Points: _points,
+    Boxes: _boxes,
+    Edges: _edges,
+    Rule: _rule,
+    Span: _span,
+}

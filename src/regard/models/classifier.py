@@ -6,14 +6,14 @@ snell2021's classifier (section 2.4) and its bag-of-words proxy (section 2.3) ar
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from regard.config import Config
-from regard.errors import RegardError, unknown
+from regard.config import Config, member_of
+from regard.errors import RegardError
 from regard.models.encoder_decoder import MODELS
 from regard.models.layers.attention import ATTENTIONS, Attention
 from regard.models.layers.cells import CELLS, RecurrentCell, State, vectors
@@ -26,15 +26,16 @@ from regard.models.seq2seq import Memory, Output, OutputLayer, Seq2Seq
 from regard.tasks.batch import mask
 from regard.tasks.vocabulary import EOS
 
-KINDS = ("unasked", "uniform")
 NEVER = -1e4  # the logit of a word that is never said
 BAG = "none"  # instead of a cell: words stand for themselves
+CellName = Annotated[str, member_of("cell", CELLS, [BAG], gru="gru-torch")]
+AttentionName = Annotated[str, member_of("attention of a classifier", ("unasked", "uniform"))]
 
 
 class ClassifierConfig(Config):
     """Settings of the classifier."""
 
-    cell: str = Field("lstm", description="recurrent cell, or none: a bag of words")
+    cell: CellName = Field("lstm", description="recurrent cell, or none: a bag of words")
     hidden: int = Field(256, ge=1, description="size of a hidden state, in each direction")
     layers: int = Field(1, ge=1, description="recurrent layers")
     bidirectional: bool = Field(True, description="the encoder reads both ways")
@@ -42,28 +43,13 @@ class ClassifierConfig(Config):
     vectors: str | None = Field(
         None, description="file of word vectors to begin with, such as GloVe's; none: N(0, 1)"
     )
-    attention: str = Field("unasked", description="unasked (learned) or uniform")
+    attention: AttentionName = Field("unasked", description="unasked (learned) or uniform")
     attention_size: int = Field(256, ge=1, description="size of the attention's hidden layer")
     outputs: Literal["labels", "words"] = Field(
         "labels",
         description="labels: special words are never said, and two labels have one logit between"
         " them; words: every word of the target has its own",
     )
-
-    @field_validator("cell")
-    @classmethod
-    def _cell(cls, name: str) -> str:
-        name = "gru-torch" if name == "gru" else name
-        if name != BAG and name not in CELLS:
-            raise ValueError(unknown("cell", name, [BAG, *CELLS]).rstrip("."))
-        return name
-
-    @field_validator("attention")
-    @classmethod
-    def _attention(cls, name: str) -> str:
-        if name not in KINDS:
-            raise ValueError(unknown("attention of a classifier", name, KINDS).rstrip("."))
-        return name
 
     @model_validator(mode="after")
     def _fits_together(self) -> ClassifierConfig:
@@ -80,14 +66,17 @@ class Classifier(Seq2Seq):
     (snell2021, eq. 5).
     """
 
+    has_lexical_probe = True
+
     def __init__(self, config: ClassifierConfig, source_words: int, target_words: int):
         super().__init__()
         self.config = config
         self.source_vectors = HookPoint("encoder.embedding", "encoder")
         self.source_embedding = Embedding(source_words, config.embedding)
         self.encoder: Encoder | None = None
+        self.is_bag_of_words = config.cell == BAG
         width = config.embedding
-        if config.cell != BAG:
+        if not self.is_bag_of_words:
             self.encoder = Encoder(
                 CELLS[config.cell],
                 config.embedding,
@@ -106,16 +95,6 @@ class Classifier(Seq2Seq):
             )
         said = target_words if config.outputs == "words" else 1 if labels == 2 else labels
         self.readout = Readout(0, width, said, width)
-
-    @property
-    def has_lexical_probe(self) -> bool:
-        """See `Seq2Seq`."""
-        return True
-
-    @property
-    def is_bag_of_words(self) -> bool:
-        """See `Seq2Seq`."""
-        return self.encoder is None
 
     def parts(self) -> Parts:
         """See `NamedParts`."""
@@ -150,21 +129,14 @@ class Classifier(Seq2Seq):
         if self.encoder is None:
             states = vectors(x) * words[:, :, None]
         else:
-            full = bool((lengths == source.shape[1]).all())
-            states, _ = self.encoder(x, None if full else lengths, gates)
-        return Memory(states, words, (), self.attention.remember(states))
+            states, _ = self.encoder(x, lengths, gates)
+        return Memory(states, words, (), self.attention.remember(states), gates=gates)
 
-    def decode(
-        self,
-        memory: Memory,
-        inputs: Tensor,
-        lengths: Tensor | None = None,
-        gates: Gates | None = None,
-    ) -> Output:
+    def decode(self, memory: Memory, inputs: Tensor, lengths: Tensor | None = None) -> Output:
         """The same logits at every step, whatever is fed in."""
-        return self._decode(memory, inputs.shape[1], gates)
+        return self._decode(memory, inputs.shape[1])
 
-    def _decode(self, memory: Memory, steps: int, gates: Gates | None) -> Output:
+    def _decode(self, memory: Memory, steps: int) -> Output:
         nothing = memory.states.new_zeros(len(memory.states), 1, memory.states.shape[2])
         context, site = self.attention(nothing, *memory.prepared, memory.mask)
         layer = self.output_layer()
@@ -178,12 +150,12 @@ class Classifier(Seq2Seq):
             memory.states,
             context.expand(-1, steps, -1),
             {"attention": replace(site, **every)},
-            gates or {},
+            memory.gates or {},
         )
 
     def step(self, memory: Memory, words: Tensor, state: State) -> tuple[Tensor, State]:
         """One target word."""
-        return self._decode(memory, 1, None).logits[:, 0], state
+        return self._decode(memory, 1).logits[:, 0], state
 
     def lexical(
         self, memory: Memory, states: Tensor, targets: Tensor, mask: Tensor, bias: bool = True

@@ -43,7 +43,7 @@ def beam(
     from then on. With `end=None` no word ends a sequence: all have `limit` words.
     """
     rows, device = len(memory.states), memory.states.device
-    memory = _repeat(memory, width)
+    memory = memory.select(torch.arange(rows, device=device).repeat_interleave(width))
     state = memory.initial
     words = torch.full((rows * width,), SOS, device=device)
     scores = torch.full((rows, width), float("-inf"), device=device)
@@ -78,8 +78,3 @@ def beam(
             alive, scores, history = alive[going], scores[going], history[going]
             memory = memory.select(flat)
     return best
-
-
-def _repeat(memory: Memory, times: int) -> Memory:
-    rows = torch.arange(len(memory.states), device=memory.states.device)
-    return memory.select(rows.repeat_interleave(times))

@@ -59,8 +59,7 @@ class EncoderDecoder(EncoderDecoderParts):
             assert isinstance(x, Tensor)
             states = self.encoder(x, gates, "encoder.gates") * words[:, :, None]
         else:
-            full = bool((lengths == source.shape[1]).all())
-            states, finals = self.encoder(x, None if full else lengths, gates)
+            states, finals = self.encoder(x, lengths, gates)
         if self.config.bidirectional and not self.bridge:
             finals = tuple(torch.stack(final.chunk(2, dim=1)).mean(dim=0) for final in finals)
         elif self.bridge:
@@ -71,32 +70,26 @@ class EncoderDecoder(EncoderDecoderParts):
             finals = (*finals, torch.zeros_like(lengths))
         states = self.memory(states)
         prepared = () if self.attention is None else self.attention.remember(states)
-        return Memory(states, words, finals, prepared)
+        return Memory(states, words, finals, prepared, gates=gates)
 
-    def decode(
-        self,
-        memory: Memory,
-        inputs: Tensor,
-        lengths: Tensor | None = None,
-        gates: Gates | None = None,
-    ) -> Output:
+    def decode(self, memory: Memory, inputs: Tensor, lengths: Tensor | None = None) -> Output:
         """All decoder steps: recurrence, attention and readout each in one piece."""
         if self.focus is not None:
-            return self._walk(memory, inputs, torch.ones(inputs.shape[1]).bool(), gates)
+            return self._walk(memory, inputs, torch.ones(inputs.shape[1]).bool())
         x = self._enter(self.target_embedding(inputs), self.target_vectors)
         if isinstance(self.decoder, FeedForward):
             assert isinstance(x, Tensor)
-            x = self.decoder(x, gates, "decoder.gates")
+            x = self.decoder(x, memory.gates, "decoder.gates")
         else:
             if lengths is not None and bool((lengths == inputs.shape[1]).all()):
                 lengths = None
             for layer, cell in enumerate(self.decoder):
                 x = self._drop_out(x, layer)
                 start = self._layer(memory.initial, layer)
-                x, _ = run(cell, x, lengths, start, gates, f"decoder.gates.{layer}")
+                x, _ = run(cell, x, lengths, start, memory.gates, f"decoder.gates.{layer}")
         states = vectors(x)
         logits, sites = self._read(states, memory, lengths=lengths)
-        return Output(logits, memory.states, states, sites, gates or {})
+        return Output(logits, memory.states, states, sites, memory.gates or {})
 
     def _read(
         self, states: Tensor, memory: Memory, start: int = 0, lengths: Tensor | None = None
@@ -126,11 +119,6 @@ class EncoderDecoder(EncoderDecoderParts):
         layout = Layout.of(len(states), states.shape[1], lengths, states.device)
         return layout.unpack(self.readout(layout.pack(states), layout.pack(context)))
 
-    @property
-    def has_lexical_probe(self) -> bool:
-        """See `Seq2Seq`."""
-        return self.attention is not None and self.focus is None and self.reads[1]
-
     def lexical(
         self, memory: Memory, states: Tensor, targets: Tensor, mask: Tensor, bias: bool = True
     ) -> Tensor:
@@ -141,10 +129,8 @@ class EncoderDecoder(EncoderDecoderParts):
         contexts = self.attention.merge(values.expand(-1, self.config.heads, -1, -1))
         return self.readout.lexical(states, contexts, targets, mask, bias)
 
-    def _advance(
-        self, memory: Memory, words: Tensor, state: State, gates: list[Gates] | None = None
-    ) -> tuple[State, Tensor, Tensor, dict[str, Site]]:
-        """One decoder step. words (batch,) -> state, logits (batch, vocab), h, sites."""
+    def _advance(self, memory: Memory, words: Tensor, state: State) -> tuple[State, Output]:
+        """One decoder step, words (batch,): the next state, and an output of one step."""
         x = self.target_vectors(self.target_embedding.look_up(words[:, None]))[:, 0]
         at = int(state[-1][0]) if self._counts(memory) else 0
         if self.positions is not None:
@@ -155,24 +141,22 @@ class EncoderDecoder(EncoderDecoderParts):
             context, sites["attention"] = self._attend(before[:, None], memory, at)
             x = self.focus(context[:, 0], x)
         new: list[Tensor] = []
+        gates: Gates = {}
         if isinstance(self.decoder, FeedForward):
             x = self.decoder(x[:, None])[:, 0]
         else:
-            seen: Gates = {}
             for layer, cell in enumerate(self.decoder):
-                layer_state, found = cell.step(cell.project(x), self._layer(state, layer))  # type: ignore[operator]
-                seen |= {f"decoder.gates.{layer}.{gate}": value for gate, value in found.items()}
+                layer_state, seen = cell.step(cell.project(x), self._layer(state, layer))  # type: ignore[operator]
+                gates |= {f"decoder.gates.{layer}.{gate}": g[:, None] for gate, g in seen.items()}
                 new += layer_state
                 x = self._drop_out(layer_state[0], layer + 1)
-            if gates is not None:
-                gates.append(seen)
         if self._counts(memory):
             new.append(state[-1] + 1)
         if context is None:
             logits, sites = self._read(x[:, None], memory, at)
         else:
             logits = self._logits(x[:, None], context)
-        return tuple(new), logits[:, 0], x, sites
+        return tuple(new), Output(logits, memory.states, x[:, None], sites, gates)
 
     def _drop_out(self, x: Inputs, layer: int) -> Any:
         """What enters a layer, with dropout between layers, as in `torch.nn.LSTM`."""
@@ -184,29 +168,28 @@ class EncoderDecoder(EncoderDecoderParts):
         """Whether the decoder's state ends in the number of the step."""
         return self.positions is not None or memory.forced_alignment is not None
 
-    def _walk(self, memory: Memory, inputs: Tensor, forced: Tensor, gates: Gates | None) -> Output:
+    def _walk(self, memory: Memory, inputs: Tensor, forced: Tensor) -> Output:
         """All decoder steps one by one, each fed the teacher's word or the last one's choice.
 
         The way of attention before the step: what is attended to at one step is in the next
         one's query.
         """
-        if gates is None and not self._watched() and self._fits(memory):
+        if memory.gates is None and not self._watched() and self._fits(memory):
             return self._walk_by_hand(memory, inputs, forced)
         state, words = memory.initial, inputs[:, 0]
-        outputs: list[tuple[Tensor, Tensor, Site]] = []
-        every: list[Gates] = []
+        steps: list[Output] = []
         for t, teacher in enumerate(forced.tolist()):
             if t:
-                words = inputs[:, t] if teacher else outputs[-1][0].argmax(dim=1)
-            state, logits, h, sites = self._advance(memory, words, state, every)
-            outputs.append((logits, h, sites["attention"]))
-        if gates is not None:
-            for name in every[0]:
-                gates[name] = torch.stack([step[name] for step in every], dim=1)
-        logits = torch.stack([logits for logits, _, _ in outputs], dim=1)
-        states = torch.stack([h for _, h, _ in outputs], dim=1)
-        site = join_steps([site for _, _, site in outputs])
-        return Output(logits, memory.states, states, {"attention": site}, gates or {})
+                words = inputs[:, t] if teacher else steps[-1].logits[:, 0].argmax(dim=1)
+            state, step = self._advance(memory, words, state)
+            steps.append(step)
+        if memory.gates is not None:
+            for name in steps[0].gates:
+                memory.gates[name] = torch.cat([step.gates[name] for step in steps], dim=1)
+        logits = torch.cat([step.logits for step in steps], dim=1)
+        states = torch.cat([step.decoder_states for step in steps], dim=1)
+        site = join_steps([step.sites["attention"] for step in steps])
+        return Output(logits, memory.states, states, {"attention": site}, memory.gates or {})
 
     def _watched(self) -> bool:
         """Whether somebody looks at what passes a hook point of the decoder."""
@@ -252,12 +235,12 @@ class EncoderDecoder(EncoderDecoderParts):
         """All decoder steps in one walk where attention goes first; see `Seq2Seq`."""
         if self.focus is None:
             return super().decode_mixed(memory, inputs, forced, lengths)
-        return self._walk(memory, inputs, forced, None)
+        return self._walk(memory, inputs, forced)
 
     def step(self, memory: Memory, words: Tensor, state: State) -> tuple[Tensor, State]:
         """One decoder step."""
-        new, logits, _, _ = self._advance(memory, words, state)
-        return logits, new
+        new, output = self._advance(memory, words, state)
+        return output.logits[:, 0], new
 
     def force_alignment(self, memory: Memory, alignment: Tensor) -> Memory:
         """The memory with attention forced to an alignment (batch, target)."""

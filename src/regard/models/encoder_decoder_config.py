@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from regard.config import Config
-from regard.errors import unknown
+from regard.config import Config, Listed, member_of
 from regard.models.layers.attention import ATTENTIONS, Bilinear, Merge
 from regard.models.layers.cells import CELLS
 from regard.models.layers.readout import Activation
+
+CellName = Annotated[str, member_of("cell", CELLS, gru="gru-torch")]
+AttentionName = Annotated[str, member_of("attention", ATTENTIONS, ["none"])]
 
 
 class EncoderDecoderConfig(Config):
     """Settings of the recurrent encoder-decoder."""
 
-    cell: str = Field("lstm", description="recurrent cell; gru alone means gru-torch")
+    cell: CellName = Field("lstm", description="recurrent cell; gru alone means gru-torch")
     hidden: int = Field(128, ge=1, description="size of a hidden state")
     layers: int = Field(1, ge=1, description="recurrent layers on each side")
     bidirectional: bool = Field(False, description="the encoder reads both ways")
@@ -55,13 +57,13 @@ class EncoderDecoderConfig(Config):
     time_scale: float = Field(10_000.0, gt=1, description="base of the positions' frequencies")
     amplitude: float = Field(1.0, gt=0, description="factor of the positions")
     rotation: bool = Field(False, description="turn the positions by a random rotation")
-    attention: str = Field("none", description="none, or an attention kind")
+    attention: AttentionName = Field("none", description="none, or an attention kind")
     heads: int = Field(1, ge=1, description="attention heads")
     attention_size: int | None = Field(
         None, ge=1, description="size of a query and a key, per head; default: hidden"
     )
     merge: Merge = Field("sum", description="how the heads' contexts become one")
-    head_seeds: tuple[int, ...] = Field(
+    head_seeds: Listed[int] = Field(
         (), description="draw each head's first weights with a seed of its own (attention=bilinear)"
     )
     attend: Literal["after", "before"] = Field(
@@ -86,27 +88,6 @@ class EncoderDecoderConfig(Config):
     uniform: float | None = Field(
         None, gt=0, description="draw every parameter from U(±this) instead of its own default"
     )
-
-    @field_validator("cell")
-    @classmethod
-    def _cell(cls, name: str) -> str:
-        name = "gru-torch" if name == "gru" else name
-        if name not in CELLS:
-            raise ValueError(unknown("cell", name, CELLS).rstrip("."))
-        return name
-
-    @field_validator("attention")
-    @classmethod
-    def _attention(cls, name: str) -> str:
-        if name != "none" and name not in ATTENTIONS:
-            raise ValueError(unknown("attention", name, ["none", *ATTENTIONS]).rstrip("."))
-        return name
-
-    @field_validator("head_seeds", mode="before")
-    @classmethod
-    def _head_seeds(cls, seeds: Any) -> Any:
-        """On the command line several seeds are one word, with commas."""
-        return tuple(filter(None, seeds.split(","))) if isinstance(seeds, str) else seeds
 
     @model_validator(mode="after")
     def _fits_together(self) -> EncoderDecoderConfig:

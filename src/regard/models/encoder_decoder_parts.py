@@ -80,6 +80,7 @@ class EncoderDecoderParts(Seq2Seq):
                 layers - 1, int(config.attend == "before"),
             )  # fmt: skip
         state, context = self.reads
+        self.has_lexical_probe = attending and self.focus is None and context
         self.readout = Readout(
             state * hidden,
             self.attention.features if context and self.attention is not None else 0,

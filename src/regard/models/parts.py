@@ -72,11 +72,16 @@ class NamedParts(nn.Module):
         names = {parameter: name for name, parameter in self.named_parameters()}
         found = {}
         for component, members in self.parts().items():
-            held = {p for member in members for p in _parameters(member)}
+            held = {
+                parameter
+                for member in members
+                if member is not None
+                for parameter in ([member] if isinstance(member, Tensor) else member.parameters())
+            }
             found[component] = [name for p, name in names.items() if p in held]
             if component == "encoder":
                 found["decoder"] = [name for p, name in names.items() if p not in held]
-        return {component: held for component, held in found.items() if held}
+        return {component: own for component, own in found.items() if own}
 
     def parameters_of(self, components: Iterable[str]) -> list[str]:
         """The names of the parameters in some components; all unknown ones in one message."""
@@ -94,9 +99,3 @@ def matrices_of(side: str, module: nn.Module | None) -> dict[str, list[Tensor]]:
         f"{side}.W_ih": [cell.weight_ih for cell in cells],
         f"{side}.W_hh": [cell.weight_hh for cell in cells],
     }
-
-
-def _parameters(member: nn.Module | Tensor | None) -> Iterable[Tensor]:
-    if member is None or isinstance(member, Tensor):
-        return [] if member is None else [member]
-    return member.parameters()

@@ -30,6 +30,7 @@ class Memory(NamedTuple):
     prepared: State = ()  # what attention makes of the states once for all steps, batch first
     forced_alignment: Tensor | None = None  # (batch, target): where all attention is, -1: free
     sites: Mapping[str, Site] = {}  # attentions of the encoder
+    gates: Gates | None = None  # where the gates of every step go, if anywhere
 
     def select(self, rows: Tensor) -> Memory:
         """The memory of some rows, in a given order and with repetition (beam search)."""
@@ -63,25 +64,23 @@ class Seq2Seq(NamedParts, ABC):
     It names its parts, too, see `NamedParts`.
     """
 
+    has_lexical_probe: bool = False  # whether `lexical` can be asked
+    is_bag_of_words: bool = False  # a state is the vector of its word alone, whatever is around it
+
     @abstractmethod
     def encode(self, source: Tensor, lengths: Tensor, gates: Gates | None = None) -> Memory:
         """Read the source on the fastest path. (batch, source), (batch,)
 
-        With `gates`, the path goes step by step, and those of every cell are put there.
+        With `gates`, the path goes step by step, here and in `decode`, and those of every cell are
+        put there.
         """
 
     @abstractmethod
-    def decode(
-        self,
-        memory: Memory,
-        inputs: Tensor,
-        lengths: Tensor | None = None,
-        gates: Gates | None = None,
-    ) -> Output:
+    def decode(self, memory: Memory, inputs: Tensor, lengths: Tensor | None = None) -> Output:
         """All decoder steps, given what is fed in at each. inputs (batch, target)
 
         With `lengths` (batch,), what lies past a row's length need not be computed and means
-        nothing. `gates` as for `encode`; they are in the output.
+        nothing. Gates that were wanted of `encode` are in the output.
         """
 
     @abstractmethod
@@ -90,8 +89,7 @@ class Seq2Seq(NamedParts, ABC):
 
     def trace(self, source: Tensor, lengths: Tensor, inputs: Tensor) -> Output:
         """The same as `forward` on the step-by-step path, with the gates where there are any."""
-        gates: Gates = {}
-        return self.decode(self.encode(source, lengths, gates), inputs, gates=gates)
+        return self.decode(self.encode(source, lengths, gates={}), inputs)
 
     @torch.no_grad()
     def feed(self, memory: Memory, inputs: Tensor, forced: Tensor) -> Tensor:
@@ -149,16 +147,6 @@ class Seq2Seq(NamedParts, ABC):
         if not isinstance(layer, nn.Linear):
             return None
         return OutputLayer(layer.weight, layer.bias, {"state": (0, layer.in_features)})
-
-    @property
-    def has_lexical_probe(self) -> bool:
-        """Whether `lexical` can be asked."""
-        return False
-
-    @property
-    def is_bag_of_words(self) -> bool:
-        """Whether a state is the vector of its word alone, whatever stands around it."""
-        return False
 
     @property
     def parameter_count(self) -> int:

@@ -78,7 +78,7 @@ class Heads(nn.Module):
         context = self.merge((weights @ values).transpose(1, 2).flatten(2))
         return context, Site(
             queries, keys, values, scores, weights, query_side=self.query_side,
-            key_side=self.key_side, layer=self.layer, projected=True,
+            key_side=self.key_side, layer=self.layer, heads=self.heads, projected=True,
         )  # fmt: skip
 
 
@@ -176,13 +176,7 @@ class Transformer(Seq2Seq):
             prepared += block.cross_attention.remember(states)
         return Memory(states, words, initial, tuple(prepared), sites=sites)
 
-    def decode(
-        self,
-        memory: Memory,
-        inputs: Tensor,
-        lengths: Tensor | None = None,
-        gates: Gates | None = None,
-    ) -> Output:
+    def decode(self, memory: Memory, inputs: Tensor, lengths: Tensor | None = None) -> Output:
         """All target positions at once; each looks only at itself and those before it."""
         steps = inputs.shape[1]
         causal = torch.ones(steps, steps, dtype=torch.bool, device=inputs.device).tril()

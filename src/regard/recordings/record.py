@@ -25,11 +25,6 @@ from regard.tasks import EOS, SOS, Batch, CorpusTask, Task, Vocabulary, collate
 INPUTS = get_args(Inputs)
 MODULE = {"out", "batches"}  # options that recording a module has, too
 PIECE = 250  # samples that go through the model at once
-# Options of every source that has a model of Regard's.
-OPTIONS = (
-    "n", "out", "inputs", "gates", "also", "only", "checkpoint", "seed", "split", "task", "pairs",
-    "batches", "vocabularies", "origin", "watch",
-)  # fmt: skip
 
 
 def record(
@@ -104,7 +99,8 @@ def record(
     if isinstance(what, Mapping):
         return record_arrays(what, out=path, **adapter)
     if isinstance(what, nn.Module):
-        call: Call = adapter.pop("call", _call)
+        # By default a module is run on source and fed words.
+        call: Call = adapter.pop("call", lambda module, b: module(b.source, b.inputs))
         return record_module(what, adapter.pop("at", {}), batches or (), call, out=path, **adapter)
     raise RegardError(
         f"A {type(what).__name__} cannot be recorded. Give a run, a model, a module or arrays."
@@ -167,8 +163,9 @@ def describe_origin(run: Run, checkpoint: str | int) -> dict[str, Any]:
 
 def _refuse_options(adapter: Mapping[str, Any], what: str) -> None:
     """A misspelled option is a fault, not something to pass over."""
+    known = {*signature(record).parameters, "vocabularies", "origin"} - {"what", "adapter"}
     if adapter:
-        raise RegardError(*(unknown(f"option for recording {what}", o, OPTIONS) for o in adapter))
+        raise RegardError(*(unknown(f"option for recording {what}", o, known) for o in adapter))
 
 
 def draw_samples(task: Task, n: int, seed: int = 0, split: str | None = None) -> Iterator[Batch]:
@@ -224,8 +221,3 @@ def _require_task(task: Task | None) -> Task:
             " vocabularies=, unless the model has its own)."
         )
     return task
-
-
-def _call(module: nn.Module, batch: Batch) -> Any:
-    """How a module is run by default: on source and fed words."""
-    return module(batch.source, batch.inputs)

@@ -36,13 +36,8 @@ AXES: dict[str, tuple[str, ...]] = {
     "decoder.states": ("sample", "target", "hidden"),
     "decoder.words": ("sample", "target"),
     "decoder.mask": ("sample", "target"),
-    "targets": ("sample", "target"),
-    "predictions": ("sample", "target"),
-    "alignment": ("sample", "target"),
-    "lexical": ("sample", "target", "source"),
-    "proxy": ("sample", "target", "source"),
-    "saliency": ("sample", "target", "source"),
-    "log_odds": ("sample", "target", "source"),
+    **dict.fromkeys(("targets", "predictions", "alignment"), ("sample", "target")),
+    **dict.fromkeys(("lexical", "proxy", "saliency", "log_odds"), ("sample", "target", "source")),
     "readout": ("vocab", "features"),
     "readout.bias": ("vocab",),
 }
@@ -72,20 +67,14 @@ class Metadata:
         version = data.pop("format")
         if version not in (1, FORMAT):
             raise ValueError("it is of another version of Regard")
-        sites = {
+        for name in {"source_words", "target_words", "ends"} & set(data):
+            data[name] = tuple(data[name])
+        data["readout"] = {name: (int(a), int(b)) for name, (a, b) in data["readout"].items()}
+        data["sites"] = {
             name: Site(**site) if version == FORMAT else Site.from_format_1(name, site)
             for name, site in data["sites"].items()
         }
-        return cls(
-            tuple(data["source_words"]),
-            tuple(data["target_words"]),
-            sites,
-            {name: (int(a), int(b)) for name, (a, b) in data["readout"].items()},
-            data["origin"],
-            tuple(data.get("ends", (True, True))),
-            data.get("gates", {}),
-            data.get("also", {}),
-        )
+        return cls(**data)
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from regard.models.layers.attention import SiteKind
 from regard.recordings.storage import Array
 from regard.tasks.vocabulary import PAD
-
-Side = Literal["encoder", "decoder"]
 
 # The axis along which each side's steps run.
 AXIS_OF: dict[str, str] = {"encoder": "source", "decoder": "target"}
@@ -19,32 +18,13 @@ AXIS_OF: dict[str, str] = {"encoder": "source", "decoder": "target"}
 PARTS = ("queries", "keys", "values", "scores", "weights", "vector")
 
 
-@dataclass(frozen=True)
-class Site:
+@dataclass(frozen=True, kw_only=True)
+class Site(SiteKind):
     """One attention: its sides, its layer, its heads and its score function.
 
     The arrays `SITE.queries`, `SITE.keys`, `SITE.values`, `SITE.scores` and `SITE.weights` have a
     head axis after the sample axis, also where there is one head.
     """
-
-    query_side: Side = "decoder"
-    key_side: Side = "encoder"
-    layer: int = 0
-    heads: int = 1
-    score: str = "dot"  # `dot`: queries · keys; `additive…`: vector · activation(queries + keys)
-    lag: int = 0  # 1 where the query of a step is made before the step's word is read
-    plain: bool = False  # queries and keys are the states themselves
-    projected: bool = False  # weights mix V h, a learned map of the states, instead of the states
-
-    @property
-    def bilinear(self) -> bool:
-        """Whether scores = queries · keys, so that the decomposition is exact."""
-        return self.score == "dot"
-
-    @property
-    def crosses(self) -> bool:
-        """Whether it looks from the target to the source."""
-        return (self.query_side, self.key_side) == ("decoder", "encoder")
 
     @property
     def causal(self) -> bool:
@@ -75,14 +55,6 @@ class Site:
     @classmethod
     def from_format_1(cls, name: str, data: Mapping[str, Any]) -> Site:
         """A site as files of format 1 have it: the layer was in its name only."""
-        numbers = [part for part in name.split(".") if part.isdecimal()]
-        return cls(
-            data.get("asks", "decoder"),
-            data.get("answers", "encoder"),
-            int(numbers[0]) if numbers else 0,
-            data.get("heads", 1),
-            data.get("scorer", "dot"),
-            data.get("lag", 0),
-            data.get("plain", False),
-            data.get("projected", False),
-        )
+        layer = next((int(part) for part in name.split(".") if part.isdecimal()), 0)
+        names = {"asks": "query_side", "answers": "key_side", "scorer": "score"}
+        return cls(layer=layer, **{names.get(key, key): value for key, value in data.items()})

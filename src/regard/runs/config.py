@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from regard.config import Config, faults_in, validated
-from regard.errors import RegardError, nearest, unknown, unknown_key
+from regard.config import Config, validated
+from regard.errors import RegardError, nearest, together, unknown, unknown_key
 from regard.models.encoder_decoder import MODELS
 from regard.models.layers.word_vectors import load_word_vectors
 from regard.models.seq2seq import Seq2Seq
@@ -75,13 +75,10 @@ class RunConfig:
     @property
     def configuration(self) -> str:
         """The hash of all but the seed: runs that agree in it are seeds of one configuration."""
-        settings = self.placeless()
+        settings, data = self.placeless(), self.data()
         del settings["seed"]
-        data = self.data()
-        if data.pop("start", None):  # weights to begin with are one seed's
-            settings["training"]["start"] = "a file"
-        content = json.dumps([NUMERICS, settings, data], sort_keys=True)
-        return sha256(content.encode()).hexdigest()[:12]
+        data.pop("start", None)  # weights to begin with are one seed's
+        return hash_settings(settings, data)
 
     def with_whole_paths(self) -> RunConfig:
         """The same with whole paths of its files, so that it can be used from any folder."""
@@ -115,22 +112,19 @@ class RunConfig:
 
     def data(self) -> dict[str, str]:
         """The hash of every file that the run reads: other content makes another run."""
-        hashes = self.task_data()
-        if self.training.start is not None:
-            hashes["start"] = content_hash(Path(self.training.start))
-        if self._vectors is not None:
-            hashes["vectors"] = content_hash(self._vectors)
-        return hashes
+        more = {"start": self.training.start, "vectors": self._vectors}
+        return self.task_data() | {
+            name: content_hash(Path(file)) for name, file in more.items() if file is not None
+        }
 
     def task_data(self) -> dict[str, str]:
         """The hash of every file that the task reads, by its number."""
         return {str(n): content_hash(path) for n, path in enumerate(self.task.files())}
 
     @property
-    def _vectors(self) -> Path | None:
+    def _vectors(self) -> str | None:
         """The file of word vectors that the model begins with, where it has one."""
-        file = getattr(self.model, "vectors", None)
-        return None if file is None else Path(file)
+        return getattr(self.model, "vectors", None)
 
     def make_task(self) -> Task:
         """The task, ready to draw from; one object for all runs that learn it."""
@@ -141,7 +135,7 @@ class RunConfig:
         built = self.blank_model(sizes_of(task))
         if self._vectors is not None:
             table = built.blocks()["encoder.embedding"]
-            load_word_vectors(table, task.source_vocabulary.words, self._vectors)
+            load_word_vectors(table, task.source_vocabulary.words, Path(self._vectors))
         if self.training.start is not None:
             load_weights(built, Path(self.training.start))
         return built
@@ -204,19 +198,19 @@ def assemble(
         "training": TrainingConfig,
     }
     values: dict[str, dict[str, Any]] = {section: {} for section in kinds}
-    for key, value in preset.items():
-        section, name = key.split(".", 1)
-        values[section][name] = value
     listing = "regard ls settings" + ("" if guessed else f" {task} {model}")
-    for key, value in overrides.items():
+    for key, value in [*preset.items(), *overrides.items()]:
         where = _section(key, kinds, listing)
         if not isinstance(where, str):
-            values[where[0]][where[1]] = value
+            section, name = where
+            values[section][name] = value
         elif not _may_belong(key, guessed):
             faults.append(where)
-    for section, config in kinds.items():
-        if section not in guessed:
-            faults += faults_in(config, values[section], section)
+    sure = [part for part in kinds if part not in guessed]
+    try:
+        together(partial(validated, kinds[part], values[part], part) for part in sure)
+    except RegardError as error:
+        faults += error.faults
     if fault := missing_device(str(values["training"].get("device", "auto"))):
         faults.append(fault)
     if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:

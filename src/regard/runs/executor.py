@@ -8,8 +8,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from queue import Empty, Queue
 from threading import Lock, Thread
 from typing import Any, Protocol
 
@@ -87,11 +87,7 @@ def _in_this_process(
     config: RunConfig, root: Path, monitor: Monitor | None, preset: str
 ) -> tuple[str, ...]:
     """Train here; returns the faults, of which there are none if all went well."""
-
-    def watch(update: int, total: int, loss: float, accuracy: float | None) -> None:
-        if monitor:
-            monitor.progress(config, update, total, loss, accuracy)
-
+    watch = partial(monitor.progress, config) if monitor else None
     try:
         execute(config, root, watch, preset)
     except RegardError as error:
@@ -109,9 +105,7 @@ class _Pool:
     ):
         self.root, self.monitor, self.preset = root, monitor, preset
         self.environment = environment_for(configs)
-        self.queue: Queue[RunConfig] = Queue()
-        for config in configs:
-            self.queue.put(config)
+        self.waiting = list(reversed(configs))
         self.faults: list[str] = []
         self.lock = Lock()
         self.workers: list[subprocess.Popen[str]] = []
@@ -126,65 +120,52 @@ class _Pool:
                 while thread.is_alive():
                     thread.join(timeout=0.2)  # so that an interrupt is heard
         finally:
-            while self._next():  # so that nobody starts anything new
-                pass
+            self.waiting.clear()  # so that nobody starts anything new
             for worker in self.workers:
                 worker.kill()
         return self.faults
 
     def _employ(self) -> None:
-        """Have workers work until there is no work; whatever goes wrong here is a fault, too."""
+        """Start a worker and give it work until there is none; one that dies is replaced."""
         try:
-            self._workers()
-        except Exception as error:
+            while self.waiting:
+                with subprocess.Popen(
+                    [sys.executable, "-P", "-m", "regard.runs.worker"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    env={**os.environ, **ONE_THREAD, **self.environment},
+                ) as worker:
+                    self.workers.append(worker)
+                    while (config := self._next()) and self._listen(worker, config):
+                        pass
+        except Exception as error:  # whatever goes wrong here is a fault, too
             self._fault(f"A worker could not be used ({type(error).__name__}: {error}).")
 
-    def _workers(self) -> None:
-        """Start a worker and give it work until there is none; one that dies is replaced."""
-        while not self.queue.empty():
-            with subprocess.Popen(
-                [sys.executable, "-P", "-m", "regard.runs.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                env={**os.environ, **ONE_THREAD, **self.environment},
-            ) as worker:
-                self.workers.append(worker)
-                while (config := self._next()) and self._listen(worker, config):
-                    pass
-
     def _next(self) -> RunConfig | None:
-        try:
-            return self.queue.get_nowait()
-        except Empty:
-            return None
+        with suppress(IndexError):  # another thread may have been quicker
+            return self.waiting.pop()
+        return None
 
     def _listen(self, worker: subprocess.Popen[str], config: RunConfig) -> bool:
         """Have a worker do one run and follow it to its end; False if it died on the way."""
         assert worker.stdin and worker.stdout
-        order = {
-            "id": config.name,
-            "config": config.to_json(),
-            "root": str(self.root),
-            "preset": self.preset,
-        }
+        order = {"config": config.to_json(), "root": str(self.root), "preset": self.preset}
         with suppress(BrokenPipeError):
             worker.stdin.write(json.dumps(order) + "\n")
             worker.stdin.flush()
         for line in worker.stdout:
-            event: dict[str, Any] = json.loads(line)
+            news: dict[str, Any] = json.loads(line)
+            event = news.pop("event")
             with self.lock:
-                if event["event"] == "progress" and self.monitor:
-                    self.monitor.progress(
-                        config, event["update"], event["total"], event["loss"], event["accuracy"]
-                    )
-                elif event["event"] == "done":
-                    if self.monitor:
-                        self.monitor.finished(config)
-                    return True
-                elif event["event"] == "failed":
-                    self.faults += event["faults"]
-                    return True
+                if event == "failed":
+                    self.faults += news["faults"]
+                elif event == "done" and self.monitor:
+                    self.monitor.finished(config)
+                elif event == "progress" and self.monitor:
+                    self.monitor.progress(config, *news["numbers"])
+            if event != "progress":
+                return True
         self._fault(
             f"The process that trained {config.name} ended with code {worker.wait()}."
             " Ask again and the run goes on from its last checkpoint."

@@ -34,13 +34,13 @@ def _serve(order: dict[str, Any], news: TextIO) -> None:
     last = 0.0
 
     def tell(**event: Any) -> None:
-        print(json.dumps({"id": order["id"], **event}), file=news, flush=True)
+        print(json.dumps(event), file=news, flush=True)
 
     def watch(update: int, total: int, loss: float, accuracy: float | None) -> None:
         nonlocal last
         if update == total or time.monotonic() - last > SECONDS_BETWEEN_NEWS:
             last = time.monotonic()
-            tell(event="progress", update=update, total=total, loss=loss, accuracy=accuracy)
+            tell(event="progress", numbers=[update, total, loss, accuracy])
 
     try:
         config = RunConfig.from_json(order["config"])

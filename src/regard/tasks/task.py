@@ -82,9 +82,14 @@ class Task(ABC):
 
         predictions (batch, any width) -> (batch,) bool
         """
+        from torch.nn.functional import pad
+
         width = max(predictions.shape[1], batch.target.shape[1])
         fill = EOS if self.ends else PAD  # without an end, 2 is a word like any other
-        said, right = (_widen(words, width, fill) for words in (predictions, batch.target))
+        said, right = (
+            pad(words, (0, width - words.shape[1]), value=fill)
+            for words in (predictions, batch.target)
+        )
         if self.ends:
             return (_trim(said) == _trim(right)).all(dim=1)
         return ((said == right) | ~mask(batch.target_lengths, width)).all(dim=1)
@@ -101,13 +106,6 @@ class Task(ABC):
         if not self.config.reverse_source:
             return batch
         return reverse_sources(batch, self.starts, self.source_vocabulary.ends)
-
-
-def _widen(words: Tensor, width: int, fill: int) -> Tensor:
-    """`words` filled up at the end. (batch, any width) -> (batch, width)"""
-    widened = words.new_full((len(words), width), fill)
-    widened[:, : words.shape[1]] = words
-    return widened
 
 
 def _trim(words: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 
 from regard.errors import RegardError
 
@@ -65,10 +66,5 @@ class Vocabulary:
 
     def decode(self, numbers: Sequence[int]) -> list[str]:
         """The words up to the first `<EOS>`, where there is one, without special ones."""
-        words = []
-        for number in numbers:
-            if self.ends and number == EOS:
-                break
-            if number not in (PAD, SOS):
-                words.append(self.words[number])
-        return words
+        before_end = takewhile(lambda number: not self.ends or number != EOS, numbers)
+        return [self.words[number] for number in before_end if number not in (PAD, SOS)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Protocol, runtime_checkable
 
-import torch
 from torch import Tensor
 
 from regard.errors import RegardError
@@ -57,15 +56,11 @@ def translations(model: Seq2Seq, task: Spoken, batch: Batch, width: int = 5) -> 
             rows = order[start : start + PIECE]
             piece = batch[rows].to(device)
             memory = model.encode(piece.source, piece.source_lengths)
-            words = beam(model, memory, limit_of(piece), width)
+            limit = int(piece.source_lengths.max()) * 3 // 2 + 10
+            words = beam(model, memory, limit, width)
             for row, text in zip(rows.tolist(), task.texts(words.cpu()), strict=True):
                 said[row] = text
     return said
-
-
-def limit_of(batch: Batch) -> int:
-    """How many words a translation of these sources may have."""
-    return int(torch.max(batch.source_lengths)) * 3 // 2 + 10
 
 
 def scorer() -> ModuleType:

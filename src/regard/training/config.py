@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from pydantic import Field, field_validator, model_validator
 
-from regard.config import Config
+from regard.config import Config, Listed
 
 DEVICES: dict[str, Callable[[], bool]] = {
     "cuda": torch.cuda.is_available,
@@ -70,7 +70,7 @@ class TrainingConfig(Config):
     )
     evaluate_every: int = Field(100, ge=1, description="updates between evaluations")
     checkpoint_every: int = Field(500, ge=1, description="updates between kept checkpoints")
-    milestones: tuple[int, ...] = Field(
+    milestones: Listed[int] = Field(
         (), description="further updates at which to evaluate and keep a checkpoint; 0 counts"
     )
     stop_accuracy: float | None = Field(
@@ -87,19 +87,13 @@ class TrainingConfig(Config):
     start: str | None = Field(
         None, description="a file of weights to begin with, of the same model (safetensors)"
     )
-    freeze: tuple[str, ...] = Field(
+    freeze: Listed[str] = Field(
         (), description="components that are not trained, for example encoder.embedding"
     )
     keep_zeros: bool = Field(
         False, description="weights that are zero at the start stay zero (a held pruning mask)"
     )
     device: str = Field("auto", description="auto, cpu, cuda or mps")
-
-    @field_validator("freeze", "milestones", mode="before")
-    @classmethod
-    def _listed(cls, names: Any) -> Any:
-        """On the command line several components, or numbers, are one word, with commas."""
-        return tuple(filter(None, names.split(","))) if isinstance(names, str) else names
 
     @field_validator("device")
     @classmethod

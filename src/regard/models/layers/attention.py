@@ -6,7 +6,6 @@ queries, keys, scores before the softmax, weights after it, and what all of thes
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
@@ -21,32 +20,27 @@ from regard.registry import Registry
 Merge = Literal["sum", "mean", "concatenate"]
 
 
-@dataclass(frozen=True)
-class Site:
-    """What one attention did. `score` says how scores follow from queries and keys.
+@dataclass(frozen=True, kw_only=True)
+class SiteKind:
+    """What an attention is. `score` says how scores follow from queries and keys.
 
     `dot`: scores = queries · keys, which can be taken apart exactly. `additive`: scores =
     vector · tanh(queries + keys), which cannot; nor can `additive-relu`, the same with max(0, ·)
     and a constant on top.
     """
 
-    queries: Tensor  # (batch, head, target, features)
-    keys: Tensor  # (batch, head or 1, source, features)
-    values: Tensor  # (batch, head or 1, source, features), what the weights mix
-    scores: Tensor  # (batch, head, target, source)
-    weights: Tensor  # (batch, head, target, source), zero at masked positions
-    score: str = "dot"
-    vector: Tensor | None = None  # (head, features), where the score function needs one
     query_side: Side = "decoder"
     key_side: Side = "encoder"
     layer: int = 0  # of the query side, from 0
-    lag: int = 0  # 1 where the query is made before the step's word is read
+    heads: int = 1
+    score: str = "dot"
+    lag: int = 0  # 1 where the query of a step is made before the step's word is read
     plain: bool = False  # queries and keys are the states themselves
     projected: bool = False  # weights mix V h, a learned map of the states, instead of the states
 
     @property
     def bilinear(self) -> bool:
-        """Whether scores = queries · keys."""
+        """Whether scores = queries · keys, so that the decomposition is exact."""
         return self.score == "dot"
 
     @property
@@ -54,10 +48,17 @@ class Site:
         """Whether it looks from the target to the source."""
         return (self.query_side, self.key_side) == ("decoder", "encoder")
 
-    @property
-    def heads(self) -> int:
-        """How many heads there are."""
-        return self.scores.shape[1]
+
+@dataclass(frozen=True)
+class Site(SiteKind):
+    """What one attention did, and what it is."""
+
+    queries: Tensor  # (batch, head, target, features)
+    keys: Tensor  # (batch, head or 1, source, features)
+    values: Tensor  # (batch, head or 1, source, features), what the weights mix
+    scores: Tensor  # (batch, head, target, source)
+    weights: Tensor  # (batch, head, target, source), zero at masked positions
+    vector: Tensor | None = None  # (head, features), where the score function needs one
 
 
 def join_steps(steps: Sequence[Site]) -> Site:
@@ -72,11 +73,11 @@ def join_steps(steps: Sequence[Site]) -> Site:
 ATTENTIONS: Registry[type[Attention]] = Registry("attention")
 
 
-class Attention(nn.Module, ABC):
+class Attention(nn.Module):
     """Scores between decoder states and encoder states, and the mixture that follows.
 
-    A newcomer writes `queries` and `keys`, and `scores` where they are not plain products; the
-    mask, the softmax and the mixture are here.
+    A newcomer writes `queries` and `keys`, or makes a `query` and a `key` that map the states, and
+    `scores` where they are not plain products; the mask, the softmax and the mixture are here.
     """
 
     many_heads: ClassVar[bool] = True
@@ -102,18 +103,21 @@ class Attention(nn.Module, ABC):
         self.size = size or hidden  # of a query and a key, per head
         self.layer, self.lag = layer, lag  # whose states ask, and how old they are
         self.at = AttentionPoints("attention", "decoder", "encoder")
+        self.query: nn.Linear | None = None
+        self.key: nn.Linear | None = None
+        self.v: Tensor | None = None  # (head, size)
         self.make()
 
     def make(self) -> None:
         """Make the parameters, where there are any; all sizes are set by now."""
 
-    @abstractmethod
     def queries(self, states: Tensor) -> Tensor:
         """(batch, target, hidden) -> (batch, head, target, size)"""
+        return states[:, None] if self.query is None else self.split(self.query(states))
 
-    @abstractmethod
     def keys(self, memory: Tensor) -> Tensor:
         """(batch, source, hidden) -> (batch, head or 1, source, size)"""
+        return memory[:, None] if self.key is None else self.split(self.key(memory))
 
     def values(self, memory: Tensor) -> Tensor:
         """What the weights mix: the encoder states. -> (batch, head or 1, source, features)"""
@@ -126,13 +130,12 @@ class Attention(nn.Module, ABC):
     @property
     def vector(self) -> Tensor | None:
         """What the score function needs beside queries and keys. (head, size)"""
-        return None
+        return self.v
 
     @property
     def query_columns(self) -> tuple[Tensor, ...]:
         """The matrix that makes a query of a decoder state, a column per unit, if there is one."""
-        query = getattr(self, "query", None)
-        return (query.weight,) if isinstance(query, nn.Linear) else ()
+        return () if self.query is None else (self.query.weight,)
 
     @property
     def features(self) -> int:
@@ -168,8 +171,9 @@ class Attention(nn.Module, ABC):
     ) -> Site:
         """What it did, and what that is."""
         return Site(
-            queries, keys, values, scores, weights, self.score, self.vector, layer=self.layer,
-            lag=self.lag, plain=self.plain and not self.lag, projected=self.projected,
+            queries, keys, values, scores, weights, self.vector, layer=self.layer,
+            heads=self.heads, score=self.score, lag=self.lag,
+            plain=self.plain and not self.lag, projected=self.projected,
         )  # fmt: skip
 
     def merge(self, heads: Tensor) -> Tensor:
@@ -208,18 +212,12 @@ class Dot(Attention):
     needs_equal_sizes = True
     plain = True
 
-    def queries(self, states: Tensor) -> Tensor:
-        """The decoder states themselves."""
-        return states[:, None]
-
-    def keys(self, memory: Tensor) -> Tensor:
-        """The encoder states themselves."""
-        return memory[:, None]
-
 
 @ATTENTIONS.register("bilinear")
 class Bilinear(Attention):
     """Luong et al. 2015, `general`: a_ts = (W h_t + b) · h_s; a W and b for each head."""
+
+    query: nn.Linear
 
     def make(self) -> None:
         """W and b; a query has the size of an encoder state."""
@@ -239,14 +237,6 @@ class Bilinear(Attention):
             for part in (weight, bias):
                 part.uniform_(-bound, bound, generator=generator)
 
-    def queries(self, states: Tensor) -> Tensor:
-        """W h_t + b"""
-        return self.split(self.query(states))
-
-    def keys(self, memory: Tensor) -> Tensor:
-        """The encoder states themselves, the same for every head."""
-        return memory[:, None]
-
 
 @ATTENTIONS.register("scaled")
 class Scaled(Attention):
@@ -254,6 +244,7 @@ class Scaled(Attention):
 
     sized = True
     projected = True
+    query: nn.Linear
 
     def make(self) -> None:
         """Q, K and V."""
@@ -264,10 +255,6 @@ class Scaled(Attention):
     def queries(self, states: Tensor) -> Tensor:
         """Q h_t / √d, the scale with the query so that scores are plain products."""
         return self.split(self.query(states) * self.size**-0.5)
-
-    def keys(self, memory: Tensor) -> Tensor:
-        """K h_s"""
-        return self.split(self.key(memory))
 
     def values(self, memory: Tensor) -> Tensor:
         """V h_s"""
@@ -280,25 +267,15 @@ class Additive(Attention):
 
     sized = True
     score = "additive"
+    query: nn.Linear
+    key: nn.Linear
+    v: nn.Parameter
 
     def make(self) -> None:
         """W and b, U, and v."""
         self.query = nn.Linear(self.hidden, self.heads * self.size)
         self.key = nn.Linear(self.memory, self.heads * self.size, bias=False)
         self.v = nn.Parameter(torch.randn(self.heads, self.size) * self.size**-0.5)
-
-    @property
-    def vector(self) -> Tensor:
-        """v, one for each head. (head, size)"""
-        return self.v
-
-    def queries(self, states: Tensor) -> Tensor:
-        """W h_t + b"""
-        return self.split(self.query(states))
-
-    def keys(self, memory: Tensor) -> Tensor:
-        """U h_s"""
-        return self.split(self.key(memory))
 
     def scores(self, queries: Tensor, keys: Tensor) -> Tensor:
         """v · activation(query + key)"""
@@ -331,6 +308,7 @@ class QueryFree(Attention):
 
     sized = True
     score = "additive-relu"
+    v: nn.Parameter
 
     def make(self) -> None:
         """Q and b, v, and b'."""
@@ -339,18 +317,9 @@ class QueryFree(Attention):
         self.v = nn.Parameter(torch.empty(self.heads, self.size).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(self.heads).uniform_(-bound, bound))
 
-    @property
-    def vector(self) -> Tensor:
-        """v, one for each head. (head, size)"""
-        return self.v
-
     def queries(self, states: Tensor) -> Tensor:
         """Zeros."""
         return states.new_zeros(len(states), self.heads, states.shape[1], self.size)
-
-    def keys(self, memory: Tensor) -> Tensor:
-        """Q h_s + b"""
-        return self.split(self.key(memory))
 
     def scores(self, queries: Tensor, keys: Tensor) -> Tensor:
         """v · max(0, key) + b', the same for every query."""

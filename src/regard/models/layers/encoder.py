@@ -50,6 +50,8 @@ class Encoder(nn.Module):
         The last states come layer by layer; both directions' are joined in one vector.
         With `gates` given, the step path is taken and the gates are put there.
         """
+        if lengths is not None and bool((lengths == x.shape[1]).all()):
+            lengths = None  # there is no padding to skip
         finals: list[Tensor] = []
         for layer, ahead in enumerate(self.ahead):
             if layer and self.dropout and self.training:
@@ -60,10 +62,9 @@ class Encoder(nn.Module):
             if self.back:
                 start = self._start(2 * layer + 1, x)
                 turned, other = run(
-                    self.back[layer], _reverse(x, lengths), lengths, start, gates, f"{name}.back"
+                    self.back[layer], x, lengths, start, gates, f"{name}.back", back=True
                 )
-                states = torch.cat([states, _turn(turned, lengths)], dim=2)
-                _turn_gates(gates, f"{name}.back", lengths)
+                states = torch.cat([states, turned], dim=2)
                 final = tuple(torch.cat(pair, dim=1) for pair in zip(final, other, strict=True))
             finals += final
             x = states
@@ -138,30 +139,23 @@ def run(
     state: State | None,
     gates: Gates | None,
     name: str,
+    back: bool = False,
 ) -> tuple[Tensor, State]:
-    """One cell over one sequence: fast, or step by step where the gates are wanted."""
+    """One cell over one sequence: fast, or step by step where the gates are wanted.
+
+    With `back` it reads backwards; states and gates stand where the words are all the same.
+    """
+
+    def turn(x: Tensor) -> Tensor:
+        if not back:
+            return x
+        return x.flip(1) if lengths is None else reverse(x, lengths)
+
     assert isinstance(cell, Cell)
+    x = replace(x, numbers=turn(x.numbers)) if isinstance(x, Words) else turn(x)
     if gates is None:
         states, final = cell(x, lengths, state)
-        return states, final
-    states, final, seen = cell.unroll(x, lengths, state)
-    gates.update({f"{name}.{gate}": values for gate, values in seen.items()})
-    return states, final
-
-
-def _turn_gates(gates: Gates | None, name: str, lengths: Tensor | None) -> None:
-    """Gates of a cell that read backwards, put where the words are that they belong to."""
-    if gates is None:
-        return
-    for gate in [gate for gate in gates if gate.startswith(f"{name}.")]:
-        gates[gate] = _turn(gates[gate], lengths)
-
-
-def _reverse(x: Inputs, lengths: Tensor | None) -> Inputs:
-    if isinstance(x, Words):
-        return replace(x, numbers=_turn(x.numbers, lengths))
-    return _turn(x, lengths)
-
-
-def _turn(x: Tensor, lengths: Tensor | None) -> Tensor:
-    return x.flip(1) if lengths is None else reverse(x, lengths)
+    else:
+        states, final, seen = cell.unroll(x, lengths, state)
+        gates.update({f"{name}.{gate}": turn(values) for gate, values in seen.items()})
+    return turn(states), final

@@ -6,7 +6,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, linear
+from torch.nn.functional import cross_entropy, linear, pad
 
 from regard.models.seq2seq import OutputLayer
 
@@ -79,9 +79,9 @@ class Readout(nn.Linear):
             shift = weights[1] @ self.context.bias
             bias = shift if bias is None else bias + shift
             weights[1] = weights[1] @ self.context.weight
-        columns = {"state": (0, state), "context": (state, state + weights[1].shape[1])}
-        sizes = {"state": state, "context": seen}
-        parts = {name: columns[name] for name, size in sizes.items() if size}
+        parts = {"state": (0, state)} if state else {}
+        if seen:
+            parts["context"] = (state, state + weights[1].shape[1])
         plain = self.context is None and not self.added
         return OutputLayer(self.weight if plain else torch.cat(weights, dim=1), bias, parts)
 
@@ -93,13 +93,10 @@ class Readout(nn.Linear):
         mask: Tensor,
         bias: bool = True,
     ) -> Tensor:
-        """log β: the log-probability of each target word, were attention all at one position.
+        """log β, see `Seq2Seq`; contexts (batch, source, features) are where one has all weight.
 
-        states (batch, target, hidden), contexts (batch, source, features): what the context is
-        when a position has all weight; targets (batch, target); mask (batch, target, source):
-        the pairs that are wanted, all others are 0. snell2021, eq. 4. What the state and the
-        context each add to the hidden layer is found once per position; only the output layer
-        runs over all pairs, and only over those that are wanted. -> (batch, target, source)
+        What the state and the context each add to the hidden layer is found once per position;
+        only the output layer runs over all pairs, and only over those that are wanted.
         """
         found = states.new_zeros(mask.shape)
         rows, steps, places = mask.nonzero(as_tuple=True)
@@ -121,17 +118,12 @@ class Readout(nn.Linear):
         """What states and contexts each add to what the output layer, or the hidden layer, sees."""
         if self.context is not None:
             contexts = self.context(contexts)
-        if self.added:
-            from_states, from_contexts = states, contexts
-        elif self.hidden is not None:
-            size = self.sizes[0]
-            weight = self.hidden.weight
-            from_contexts = linear(contexts, weight[:, size:], self.hidden.bias)
-            return (linear(states, weight[:, :size]) if size else None), from_contexts
-        else:
-            size = self.sizes[0]
-            from_states = nn.functional.pad(states[..., :size], (0, contexts.shape[-1]))
-            return (from_states if size else None), nn.functional.pad(contexts, (size, 0))
+        size = self.sizes[0]
         if self.hidden is not None:
-            return linear(from_states, self.hidden.weight), self.hidden(from_contexts)
-        return from_states, from_contexts
+            weight, bias = self.hidden.weight, self.hidden.bias
+            own, other = (weight, weight) if self.added else (weight[:, :size], weight[:, size:])
+            return linear(states, own) if size else None, linear(contexts, other, bias)
+        if self.added:
+            return states, contexts
+        padded = pad(states[..., :size], (0, contexts.shape[-1])) if size else None
+        return padded, pad(contexts, (size, 0))

@@ -58,16 +58,13 @@ def read_vectors(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
             yield from _npz(path)
         else:
             yield from _text(path)
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, KeyError, ValueError, zlib.error, zipfile.BadZipFile) as error:
         raise RegardError(f"{path} cannot be read as word vectors ({error}). {MEND}") from None
 
 
 def _npz(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    try:
-        with np.load(path, allow_pickle=False) as data:
-            words, vectors = data["words"], data["vectors"]
-    except (KeyError, ValueError) as error:
-        raise RegardError(f"{path} cannot be read as word vectors ({error}). {MEND}") from None
+    with np.load(path, allow_pickle=False) as data:
+        words, vectors = data["words"], data["vectors"]
     if words.ndim != 1 or vectors.ndim != 2 or len(words) != len(vectors):
         raise RegardError(f"{path}: words {words.shape} and vectors {vectors.shape} do not fit.")
     yield from zip(map(str, words), vectors.astype(np.float32), strict=True)

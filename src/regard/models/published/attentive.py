@@ -75,13 +75,12 @@ class AttentiveSpeller(Published):
 
     def encode(self, source: Tensor, lengths: Tensor, gates: Gates | None = None) -> Memory:
         """Read the letters both ways; nothing but the states goes on to the decoder."""
-        full = bool((lengths == source.shape[1]).all())
         x = pass_point(self.source_vectors, self.source_embedding(source))
-        states, _ = self.encoder(x, None if full else lengths, gates)
+        states, _ = self.encoder(x, lengths, gates)
         nothing = states.new_zeros(len(source), self.attention_vector.out_features)
         initial = (*self.decoder.initial(len(source)), nothing)
         words = mask(lengths, source.shape[1])
-        return Memory(states, words, initial, self.attention.remember(states))
+        return Memory(states, words, initial, self.attention.remember(states), gates=gates)
 
     def step(self, memory: Memory, words: Tensor, state: State) -> tuple[Tensor, State]:
         """One decoder step; the state is s (batch, hidden) and a (batch, width)."""
@@ -101,13 +100,7 @@ class AttentiveSpeller(Published):
         weight = numbering.ours(self.output.weight, 0.0)
         return nn.functional.linear(vectors, weight, numbering.ours(self.output.bias, NEVER))
 
-    def decode(
-        self,
-        memory: Memory,
-        inputs: Tensor,
-        lengths: Tensor | None = None,
-        gates: Gates | None = None,
-    ) -> Output:
+    def decode(self, memory: Memory, inputs: Tensor, lengths: Tensor | None = None) -> Output:
         """All decoder steps, one by one, because each is fed the attention of the one before."""
         state = memory.initial
         states, vectors, sites, seen = [], [], [], []
@@ -117,13 +110,16 @@ class AttentiveSpeller(Published):
             vectors.append(state[1])
             sites.append(site)
             seen.append(step_gates)
-        if gates is not None:
+        if memory.gates is not None:
             for name in self.decoder.gate_effects:
-                gates[f"decoder.gates.0.{name}"] = torch.stack([g[name] for g in seen], dim=1)
+                memory.gates[f"decoder.gates.0.{name}"] = torch.stack(
+                    [g[name] for g in seen], dim=1
+                )
         logits = self._logits(torch.stack(vectors, dim=1))
         site = join_steps(sites)
         decoder_states = torch.stack(states, dim=1)
-        return Output(logits, memory.states, decoder_states, {"attention": site}, gates or {})
+        attended = {"attention": site}
+        return Output(logits, memory.states, decoder_states, attended, memory.gates or {})
 
     def parts(self) -> Parts:
         """See `NamedParts`."""

@@ -74,9 +74,7 @@ def draw_attention(recording: Recording, sample: int, title: str = "Attention") 
     return _draw(recording, sample, title, weights, read["predictions"], "attention")
 
 
-def draw_terms(
-    recording: Recording, sample: int, title: str, pairs: Sequence[tuple[str, str]]
-) -> Panel:
+def draw_terms(recording: Recording, sample: int, title: str, *pairs: tuple[str, str]) -> Panel:
     """The attention that some terms alone would make."""
     weights = attend_by_terms(recording, sample, pairs)
     targets = recording.sample(sample, ["targets"])["targets"]

@@ -14,21 +14,12 @@ from regard.papers.aitken2021._attention import (
     share_attended,
 )
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Measures, Plan, Runs, Scale
-from regard.papers.framework.measures import (
-    SHARE,
-    count_seeds,
-    measure_each,
-    plan_seeds,
-    read_share,
-)
+from regard.papers.framework.measures import SHARE, measure_each, plan_seeds, read_share
 from regard.recordings.recording import Chunk, Recording
 from regard.recordings.storage import Array
 from regard.runs import RunConfig
 
-MODELS = ("aed", "ao")
-WINDOW = 5
-
-
+MODELS = {"aed": "a-c", "ao": "d-f"}  # and their panels of Fig. 3
 # The lengths of the authors' program. Its period after every phrase is there for AO, which cannot
 # keep count without one (word accuracy .95), and not for AED, whose states would carry whole
 # phrases from period to period (μ·μ .66 instead of .76, one seed each).
@@ -41,9 +32,7 @@ PHRASES: dict[str, dict[str, object]] = {
 def plan_escan(model: str, scale: Scale, **overrides: object) -> list[RunConfig]:
     """The runs of one architecture; quick ones train for less time."""
     short = {"updates": 1500 if model == "aed" else 2000} if scale == "quick" else {}
-    return plan_seeds(
-        count_seeds(scale), "escan", model, **{**PHRASES[model], **short, **overrides}
-    )
+    return plan_seeds(scale, "escan", model, **{**PHRASES[model], **short, **overrides})
 
 
 def plan_without_and(scale: Scale) -> list[RunConfig]:
@@ -67,28 +56,24 @@ class EscanExperiment(Experiment):
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Where the attention goes at phrase ends and at `twice`."""
         seen = {model: record_runs(runs[model]) for model in MODELS}
-        path = {model: trajectories(seen[model], reach=REACH) for model in MODELS}
-        cloud = {model: word_clouds(seen[model]) for model in MODELS}
         own: Measures = {}
-        for model in MODELS:
+        figures = []
+        for model, panels in MODELS.items():
+            path = trajectories(seen[model], reach=REACH)
+            cloud = word_clouds(seen[model]).figure()
             own[f"phrase_end_{model}"] = measure_each(seen[model], share_at_ends, SHARE)
             own[f"before_twice_{model}"] = measure_each(seen[model], share_before_twice, SHARE)
-            own[f"direction_{model}"] = path[model].estimates()["direction"]
+            own[f"direction_{model}"] = path.estimates()["direction"]
             own[f"accuracy_{model}"] = read_share(runs[model], WORDS)
-        figures = tuple(
-            Figure(
-                f"ait-escan-{model}",
-                f"{model.upper()} on eSCAN (Fig. 3 {'a-c' if model == 'aed' else 'd-f'}), first of"
-                f" {len(runs[model])} seeds. {cloud[model].figure().caption}",
-                (
-                    draw_attention(seen[model][0], 0),
-                    *path[model].figure().panels,
-                    *cloud[model].figure().panels,
-                ),
+            caption = (
+                f"{model.upper()} on eSCAN (Fig. 3 {panels}), first of {len(runs[model])} seeds."
             )
-            for model in MODELS
-        )
-        return Findings({"ait.escan-attention": own}, (Table.of("eSCAN", own),), figures)
+            sample = draw_attention(seen[model][0], 0)
+            figures.append(
+                Figure.of(f"ait-escan-{model}", f"{caption} {cloud.caption}", sample,
+                          *path.figure().panels, *cloud.panels)
+            )  # fmt: skip
+        return Findings.of({"ait.escan-attention": own}, Table.of("eSCAN", own), *figures)
 
 
 def share_at_ends(recording: Recording) -> float:

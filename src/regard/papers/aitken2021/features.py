@@ -70,7 +70,8 @@ class FeaturesExperiment(WithCorpus):
             },
         }
         before = {name: Features.of(record_runs(runs[name], checkpoint=0)) for name in names}
-        tables = (
+        return Findings.of(
+            measures,
             Table(
                 "Features",
                 ("condition", "word accuracy", *COLUMNS),
@@ -81,21 +82,23 @@ class FeaturesExperiment(WithCorpus):
                 ("condition", *COLUMNS),
                 tuple((name, *before[name].row) for name in names),
             ),
+            _draw_alignments(found),
+            join_figures(
+                "ait-offset",
+                "Temporal alignment by offset, AO (Fig. 5b).",
+                {task: moved[f"{task} ao"].figure() for task in TASKS},
+            ),
+            _draw_variances(found),
+            join_figures(
+                "ait-readout",
+                "Readouts and input components, AO (Fig. 5d; Fig. 4c).",
+                {
+                    title: found[f"{title.lower()} ao"].readouts.figure()
+                    for title in ("eSCAN", "translation")
+                },
+            ),
+            self.name_corpus(scale),
         )
-        offsets = join_figures(
-            "ait-offset",
-            "Temporal alignment by offset, AO (Fig. 5b).",
-            *(moved[f"{task} ao"].figure() for task in TASKS),
-            titles=TASKS,
-        )
-        readouts = join_figures(
-            "ait-readout",
-            "Readouts and input components, AO (Fig. 5d; Fig. 4c).",
-            *(found[f"{task} ao"].readouts.figure() for task in ("escan", "translation")),
-            titles=("eSCAN", "translation"),
-        )
-        figures = (_draw_alignments(found), offsets, _draw_variances(found), readouts)
-        return Findings(measures, tables, figures, (self.name_corpus(scale),))
 
 
 @dataclass(frozen=True)
@@ -141,22 +144,21 @@ def _count_silent(readouts: Dictionary) -> float:
 
 
 def _draw_alignments(found: Mapping[str, Features]) -> Figure:
-    groups = {"μ·μ": (0, 1), "μ·χ + μ·Δ": (1, 3), "other six": (3, 9)}
-    bars = tuple(
-        Bars.of(label, {name: one.add_terms(*terms) for name, one in found.items()}, colour)
-        for colour, (label, terms) in enumerate(groups.items())
-    )
-    return Figure(
+    groups = {
+        label: {name: one.add_terms(*terms) for name, one in found.items()}
+        for label, terms in {"μ·μ": (0, 1), "μ·χ + μ·Δ": (1, 3), "other six": (3, 9)}.items()
+    }
+    return Figure.of(
         "ait-breakdown",
         "Shares of the alignment at the five largest positions (Fig. 5a).",
-        (Panel("Nine terms in three groups", "", "share", bars, (0, 1)),),
+        Panel("Nine terms in three groups", "", "share", Bars.of_each(groups), (0, 1)),
     )
 
 
 def _draw_variances(found: Mapping[str, Features]) -> Figure:
     bars = Bars.of("", {name: one.left.estimates()["left"] for name, one in found.items()})
-    return Figure(
+    return Figure.of(
         "ait-variance",
         "Variance of a word's states after the temporal component is taken away (Fig. 5c).",
-        (Panel("What time does not explain", "", "share of variance left", (bars,), (0, 1)),),
+        Panel("What time does not explain", "", "share of variance left", (bars,), (0, 1)),
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-from regard.display import Table
+from regard.display import Figure, Table
 from regard.instruments.components import (
     dictionary,
     orthogonality,
@@ -12,24 +13,25 @@ from regard.instruments.components import (
     trajectories,
     word_clouds,
 )
-from regard.instruments.components.trajectories import TrajectoriesResult
-from regard.instruments.components.word_clouds import WordCloudsResult
+from regard.instruments.result import Result
 from regard.papers.aitken2021._attention import WORDS, record_runs
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Measures, Plan, Runs, Scale
-from regard.papers.framework.measures import count_seeds, join_figures, plan_seeds, read_share
+from regard.papers.framework.measures import plan_seeds, read_share
 from regard.recordings.recording import Recording
 from regard.runs import RunConfig
 from regard.statistics import Estimate
 
-MODELS = ("ved", "aed", "ao")
-PANELS = {"aed": "a, b", "ao": "c, d", "ved": "e, f"}  # of Fig. 2
+MODELS = {"ved": "e, f", "aed": "a, b", "ao": "c, d"}  # and their panels of Fig. 2
+# What tables show: of temporal components, and of input components.
+OF_PATHS = ("diagonal", "direction", "turns", "adjacent", "explained 2", "explained 3")
+OF_CLOUDS = ("encoder delta share", "decoder input-delta size")
 
 
 def plan_one_to_one(model: str, scale: Scale, **overrides: object) -> list[RunConfig]:
     """The runs of one architecture; quick ones train for less time."""
     updates = {"ved": 2000, "aed": 1500, "ao": 1200}
     short = {"updates": updates[model]} if scale == "quick" else {}
-    return plan_seeds(count_seeds(scale), "one-to-one", model, **{**short, **overrides})
+    return plan_seeds(scale, "one-to-one", model, **{**short, **overrides})
 
 
 @EXPERIMENTS.register("aitken2021/one-to-one")
@@ -62,7 +64,8 @@ class OneToOneExperiment(Experiment):
                 name.split()[0]: path[model].estimates()[name]
                 for name in ("diagonal", "direction", "turns", "adjacent", "joint step")
             }
-            measures[f"ait.input-{model}"] = self._measure_inputs(seen[model], cloud[model], model)
+            deltas = {"delta_share": cloud[model].estimates()["encoder delta share"]}
+            measures[f"ait.input-{model}"] = deltas | _measure_inputs(seen[model], model)
         # Of four input components (three words and the end) three axes hold all in any network,
         # so there the question is put to the first two.
         measures["ait.pcs"] = {
@@ -80,57 +83,45 @@ class OneToOneExperiment(Experiment):
             )
             for model in ("aed", "ao")
         }
-        figures = tuple(
-            join_figures(
-                f"ait-one-to-one-{model}",
-                f"{model.upper()} on one-to-one translation (Fig. 2"
-                f"{PANELS[model]}). {path[model].figure().caption} {cloud[model].figure().caption}",
-                path[model].figure(),
-                cloud[model].figure(),
-            )
+        figures = []
+        for model, panels in MODELS.items():
+            drawn = path[model].figure(), cloud[model].figure()
+            captions = " ".join(figure.caption for figure in drawn)
+            title = f"{model.upper()} on one-to-one translation (Fig. 2{panels})."
+            both = (panel for figure in drawn for panel in figure.panels)
+            figures.append(Figure.of(f"ait-one-to-one-{model}", f"{title} {captions}", *both))
+        untrained = {model: record_runs(runs[model], checkpoint=0) for model in MODELS}
+        columns = {
+            model: {"word accuracy": read_share(runs[model], WORDS)}
+            | _select(path[model], cloud[model])
             for model in MODELS
-        )
-        tables = (
-            Table(
-                "One-to-one translation",
-                ("what", *MODELS),
-                (
-                    ("word accuracy", *(read_share(runs[model], WORDS) for model in MODELS)),
-                    *self._list_rows(path, cloud),
-                ),
-            ),
-            self._list_untrained(runs),
-        )
+        }
         share = path["aed"].estimates()["diagonal"]
-        found = f"AED: {share} of decoder steps have their largest μ·μ at their own step."
-        return Findings(measures, tables, figures, (found,))
-
-    def _list_rows(
-        self, path: Mapping[str, TrajectoriesResult], cloud: Mapping[str, WordCloudsResult]
-    ) -> tuple[tuple[object, ...], ...]:
-        of_paths = ("diagonal", "direction", "turns", "adjacent", "explained 2", "explained 3")
-        of_clouds = ("encoder delta share", "decoder input-delta size")
-        return (
-            *((name, *(path[m].estimates()[name] for m in MODELS)) for name in of_paths),
-            *((name, *(cloud[m].estimates()[name] for m in MODELS)) for name in of_clouds),
+        return Findings.of(
+            measures,
+            Table.of_columns("One-to-one translation", "what", columns),
+            Table.of_columns(  # what random weights give by themselves
+                "The same networks, untrained",
+                "what",
+                {m: _select(trajectories(s), word_clouds(s)) for m, s in untrained.items()},
+            ),
+            *figures,
+            f"AED: {share} of decoder steps have their largest μ·μ at their own step.",
         )
 
-    def _list_untrained(self, runs: Runs) -> Table:
-        """The same of the networks before training: what random weights give by themselves."""
-        seen = {model: record_runs(runs[model], checkpoint=0) for model in MODELS}
-        path = {model: trajectories(seen[model]) for model in MODELS}
-        cloud = {model: word_clouds(seen[model]) for model in MODELS}
-        return Table(
-            "The same networks, untrained", ("what", *MODELS), self._list_rows(path, cloud)
-        )
 
-    def _measure_inputs(
-        self, seen: Sequence[Recording], cloud: WordCloudsResult, model: str
-    ) -> Measures:
-        found: Measures = {"delta_share": cloud.estimates()["encoder delta share"]}
-        corners = simplex(seen, "A,B,C").estimates()
-        found["cosine"] = corners["cosine"]
-        found["cosine_error"] = corners["worst cosine error"]
-        if model != "ved":
-            found["dictionary"] = dictionary(seen).estimates()["dictionary"]
-        return found
+def _select(path: Result[Any], cloud: Result[Any]) -> Measures:
+    """What tables show of one architecture."""
+    return {
+        name: result.estimates()[name]
+        for result, names in ((path, OF_PATHS), (cloud, OF_CLOUDS))
+        for name in names
+    }
+
+
+def _measure_inputs(seen: Sequence[Recording], model: str) -> Measures:
+    corners = simplex(seen, "A,B,C").estimates()
+    found = {"cosine": corners["cosine"], "cosine_error": corners["worst cosine error"]}
+    if model != "ved":
+        found["dictionary"] = dictionary(seen).estimates()["dictionary"]
+    return found

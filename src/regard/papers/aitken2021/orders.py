@@ -23,12 +23,12 @@ from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Measures,
 from regard.papers.framework.measures import (
     CHANGE,
     SHARE,
-    count_seeds,
     join_figures,
     measure_each,
     plan_seeds,
     read_share,
 )
+from regard.runs import RunConfig
 
 
 @EXPERIMENTS.register("aitken2021/reversed")
@@ -64,20 +64,20 @@ class ReversedExperiment(Experiment):
         figure = join_figures(
             "ait-reversed",
             "Temporal components with a reversed output (Fig. 2g): one trajectory runs backwards.",
-            *(path[model].figure() for model in runs),
-            titles=tuple(model.upper() for model in runs),
+            {model.upper(): path[model].figure() for model in runs},
         )
-        return Findings(
-            {"ait.reversed": own},
-            (Table.of("Reversed output", own),),
-            (figure,),
-        )
+        return Findings.of({"ait.reversed": own}, Table.of("Reversed output", own), figure)
 
 
 def correlate_path(path: Trajectories) -> float:
     """Rank correlation of decoder step and best source step, without the end token's step."""
     best = path.best[:-1]
     return rank_correlation(np.arange(len(best)), best)
+
+
+def plan_sorting(scale: Scale) -> list[RunConfig]:
+    """AED on sorting; quick ones train for less time."""
+    return plan_seeds(scale, "sorting", "aed", **({"updates": 1500} if scale == "quick" else {}))
 
 
 @EXPERIMENTS.register("aitken2021/sorting")
@@ -93,8 +93,7 @@ class SortingExperiment(Experiment):
 
     def plan(self, scale: Scale) -> Plan:
         """AED; AO does not learn it, see docs/results."""
-        short = {"updates": 1500} if scale == "quick" else {}
-        return {"aed": plan_seeds(count_seeds(scale), "sorting", "aed", **short)}
+        return {"aed": plan_sorting(scale)}
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """The nine terms, and which of them alone makes the attention."""
@@ -103,21 +102,18 @@ class SortingExperiment(Experiment):
         shares = {name.replace("-", "_"): value for name, value in found.estimates().items()}
         own: Measures = {**shares, "accuracy": read_share(runs["aed"], WORDS)}
         own["attention"] = measure_each(seen, share_right, SHARE)
-        panels = (
-            draw_terms(seen[0], 0, "All terms", ALL_PAIRS),
-            draw_terms(seen[0], 0, "μ·μ alone", (("temporal", "temporal"),)),
-            draw_terms(seen[0], 0, "χ of decoder · Δ of encoder", (("input", "delta"),)),
-            draw_terms(seen[0], 0, "Δ of decoder · χ of encoder", (("delta", "input"),)),
-        )
-        figure = Figure(
-            "ait-sorting",
-            "Attention of one sample from all terms and from single ones (Fig. 2h).",
-            panels,
-        )
         largest = max(TERMS, key=lambda name: found.shares[name])
-        return Findings(
+        return Findings.of(
             {"ait.sorting": own},
-            (found.table(),),
-            (figure, found.figure()),
-            (f"The largest of the nine terms is {largest}: {found.estimates()[largest]}.",),
+            found.table(),
+            Figure.of(
+                "ait-sorting",
+                "Attention of one sample from all terms and from single ones (Fig. 2h).",
+                draw_terms(seen[0], 0, "All terms", *ALL_PAIRS),
+                draw_terms(seen[0], 0, "μ·μ alone", ("temporal", "temporal")),
+                draw_terms(seen[0], 0, "χ of decoder · Δ of encoder", ("input", "delta")),
+                draw_terms(seen[0], 0, "Δ of decoder · χ of encoder", ("delta", "input")),
+            ),
+            found.figure(),
+            f"The largest of the nine terms is {largest}: {found.estimates()[largest]}.",
         )

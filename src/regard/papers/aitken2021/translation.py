@@ -14,13 +14,7 @@ from regard.papers.aitken2021._attention import (
     record_runs,
 )
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Measures, Plan, Runs, Scale
-from regard.papers.framework.measures import (
-    CHANGE,
-    count_seeds,
-    measure_each,
-    plan_seeds,
-    read_share,
-)
+from regard.papers.framework.measures import CHANGE, measure_each, plan_seeds, read_share
 from regard.recordings.recording import Recording
 from regard.runs import RunConfig
 
@@ -35,10 +29,10 @@ def plan_translation(
     model: str, scale: Scale, corpus: str | None, **overrides: object
 ) -> list[RunConfig]:
     """The runs of one architecture, on the shipped corpus or on one that the user names."""
-    named: dict[str, object] = {"source": corpus, "bad_lines": "skip", **LIMITS} if corpus else {}
+    own: dict[str, object] = {"source": corpus, "bad_lines": "skip", **LIMITS} if corpus else {}
     if scale == "quick":
-        named = {**named, "updates": 1000}
-    return plan_seeds(count_seeds(scale), "parallel", model, **{**named, **overrides})
+        own = {**own, "updates": 1000}
+    return plan_seeds(scale, "parallel", model, **{**own, **overrides})
 
 
 class WithCorpus(Experiment):
@@ -72,28 +66,25 @@ class TranslationExperiment(WithCorpus):
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """How diagonal attention is, and temporal alignment early against late."""
-        seen = {name: record_runs(runs[name]) for name in runs}
         own: Measures = {}
-        for name, sources in seen.items():
-            model = name.split(" ")[1]
+        figures = []
+        for name, group in runs.items():
+            model, sources = name.split(" ")[1], record_runs(group)
             own[f"follows_{model}"] = measure_each(sources, correlate_order, CHANGE)
             own[f"early_minus_late_{model}"] = measure_each(sources, compare_halves, CHANGE)
-            own[f"accuracy_{model}"] = read_share(runs[name], WORDS)
-        figures = tuple(
-            Figure(
-                f"ait-{name.replace(' ', '-')}",
-                f"{name.split(' ')[1].upper()}, English to French (Fig. 4), first of"
-                f" {len(sources)} seeds. {self.name_corpus(scale)}",
-                (
+            own[f"accuracy_{model}"] = read_share(group, WORDS)
+            figures.append(
+                Figure.of(
+                    f"ait-translation-{model}",
+                    f"{model.upper()}, English to French (Fig. 4), first of {len(sources)} seeds."
+                    f" {self.name_corpus(scale)}",
                     draw_attention(sources[0], 3),
                     *trajectories(sources, reach=REACH).figure().panels,
                     *dictionary(sources).figure().panels,
-                ),
+                )
             )
-            for name, sources in seen.items()
-        )
         table = Table.of("Translation", own)
-        return Findings({"ait.translation": own}, (table,), figures, (self.name_corpus(scale),))
+        return Findings.of({"ait.translation": own}, table, *figures, self.name_corpus(scale))
 
 
 def compare_halves(source: Recording) -> float:

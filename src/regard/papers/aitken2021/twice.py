@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from regard.display import Figure, Line, Panel, Table
+from regard.display import Line, Panel, Table
 from regard.instruments.components import clusters, pull
 from regard.instruments.components.pull import Pull
 from regard.instruments.result import to_floats
@@ -61,27 +62,22 @@ class TwiceExperiment(Experiment):
             own[f"{word}_now"] = Estimate.of(row[WINDOW] for row in rows)
             own[f"{word}_highest"] = Estimate.of(float(np.nanmax(row)) for row in rows)
             own[f"{word}_slope"] = leaning["ao"].estimates()[f"slope of {word}"]
-        table = Table.of("Pull and lowering", twice | own)
-        return Findings(
+        groups_ao = groups["ao"].figure()
+        with_around = replace(groups_ao, panels=(*groups_ao.panels, _draw_around(around)))
+        return Findings.of(
             {"ait.twice": twice, "ait.lean": own},
-            (table, *(leaning[model].table() for model in MODELS)),
-            (
-                join_figures(
-                    "ait-twice",
-                    "States of `twice` by the verb before it (Fig. 6a), and for AO the alignment"
-                    " around `twice` (Fig. 6b, eSCAN without `and`).",
-                    groups["aed"].figure(),
-                    groups["ao"].figure(),
-                    Figure("", "", (_draw_around(around),)),
-                    titles=("AED", "AO", "AO"),
-                ),
-                join_figures(
-                    "ait-lean",
-                    f"Pull of words, AO and AED, {len(runs['ao'])} seeds (Figs. 6c, 6d).",
-                    leaning["ao"].figure(),
-                    leaning["aed"].figure(),
-                    titles=("AO", "AED"),
-                ),
+            Table.of("Pull and lowering", twice | own),
+            *(leaning[model].table() for model in MODELS),
+            join_figures(
+                "ait-twice",
+                "States of `twice` by the verb before it (Fig. 6a), and for AO the alignment"
+                " around `twice` (Fig. 6b, eSCAN without `and`).",
+                {"AED": groups["aed"].figure(), "AO": with_around},
+            ),
+            join_figures(
+                "ait-lean",
+                f"Pull of words, AO and AED, {len(runs['ao'])} seeds (Figs. 6c, 6d).",
+                {model.upper(): leaning[model].figure() for model in ("ao", "aed")},
             ),
         )
 
@@ -120,8 +116,8 @@ def align_around_twice(recording: Recording) -> dict[str, Array]:
 def _draw_around(around: Sequence[dict[str, Array]]) -> Panel:
     offsets = to_floats(range(-WINDOW, WINDOW + 1))
     means = {name: np.mean([found[name] for found in around], axis=0) for name in ALIGNMENTS}
-    lines = tuple(
+    lines = (
         Line(name, offsets, to_floats(mean), colour=colour, points=True)
         for colour, (name, mean) in enumerate(means.items())
     )
-    return Panel("Alignment where `twice` is at t = s", "offset t − s (steps)", "a_st", lines)
+    return Panel.of("Alignment where `twice` is at t = s", "offset t − s (steps)", "a_st", *lines)

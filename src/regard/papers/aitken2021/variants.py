@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import islice
+
 from regard.display import Figure, Table
 from regard.instruments.components import breakdown, trajectories
 from regard.instruments.interventions import ablate
 from regard.papers.aitken2021._attention import WORDS, record_runs
 from regard.papers.aitken2021.escan import plan_escan
 from regard.papers.aitken2021.one_to_one import plan_one_to_one
+from regard.papers.aitken2021.orders import plan_sorting
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Measures, Plan, Runs, Scale
-from regard.papers.framework.measures import count_seeds, join_figures, plan_seeds, read_share
+from regard.papers.framework.measures import join_figures, read_share
 
 UPDATES = {"quick": 900, "full": 1500}  # less time than others have: there are many of them
 # condition -> preset, and what is changed in it
@@ -39,33 +43,29 @@ class VariantsExperiment(Experiment):
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """μ·μ and the diagonal, for each variant."""
-        own: Measures = {}
-        figures = []
-        for name in VARIANTS:
-            seen = record_runs(runs[name])
-            path = trajectories(seen)
-            own[f"temporal_{name}"] = breakdown(seen).estimates()["temporal-temporal"]
-            own[f"diagonal_{name}"] = path.estimates()["diagonal"]
-            own[f"accuracy_{name}"] = read_share(runs[name], WORDS)
-            figures.append(path.figure())
-        rows = tuple(
-            (name, *(own[f"{what}_{name}"] for what in ("accuracy", "temporal", "diagonal")))
-            for name in VARIANTS
+        seen = {name: record_runs(runs[name]) for name in VARIANTS}
+        path = {name: trajectories(seen[name]) for name in VARIANTS}
+        found = {
+            "accuracy": {name: read_share(runs[name], WORDS) for name in VARIANTS},
+            "temporal": {n: breakdown(seen[n]).estimates()["temporal-temporal"] for n in VARIANTS},
+            "diagonal": {name: path[name].estimates()["diagonal"] for name in VARIANTS},
+        }
+        columns = dict(zip(("word accuracy", "μ·μ", "diagonal"), found.values(), strict=True))
+        figures = {name: path[name].figure() for name in VARIANTS}
+        return Findings.of(
+            {"ait.variants": {f"{w}_{n}": v for w, by in found.items() for n, v in by.items()}},
+            Table.of_columns("Variants", "variant", columns),
+            join_figures(
+                "ait-variants",
+                "Temporal components of each variant, first seed.",
+                dict(islice(figures.items(), 3)),
+            ),
+            join_figures(
+                "ait-variants-ao",
+                "Temporal components of each variant without recurrence or with learned attention.",
+                dict(islice(figures.items(), 3, None)),
+            ),
         )
-        table = Table("Variants", ("variant", "word accuracy", "μ·μ", "diagonal"), rows)
-        figure = join_figures(
-            "ait-variants",
-            "Temporal components of each variant, first seed.",
-            *figures[:3],
-            titles=tuple(VARIANTS)[:3],
-        )
-        other = join_figures(
-            "ait-variants-ao",
-            "Temporal components of each variant without recurrence or with learned attention.",
-            *figures[3:],
-            titles=tuple(VARIANTS)[3:],
-        )
-        return Findings({"ait.variants": own}, (table,), (figure, other))
 
 
 @EXPERIMENTS.register("aitken2021/causal")
@@ -81,19 +81,18 @@ class CausalExperiment(Experiment):
 
     def plan(self, scale: Scale) -> Plan:
         """One-to-one, where time should decide, and sorting, where it should not."""
-        short = {"updates": 1500} if scale == "quick" else {}
         return {
             "one_to_one_aed": plan_one_to_one("aed", scale),
             "one_to_one_ao": plan_one_to_one("ao", scale),
             "escan_aed": plan_escan("aed", scale),
-            "sorting_aed": plan_seeds(count_seeds(scale), "sorting", "aed", **short),
+            "sorting_aed": plan_sorting(scale),
         }
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """What is lost by each change of the alignment."""
         own: Measures = {}
         tables: list[Table] = []
-        figures: list[Figure] = []
+        figures: dict[str, Figure] = {}
         for name, group in runs.items():
             result = ablate(list(group), n=400)
             found = result.estimates()
@@ -102,12 +101,7 @@ class CausalExperiment(Experiment):
                 own[f"{name}_without_{part}"] = found[f"remove {part} from alignment"]
                 own[f"{name}_wrong_{part}"] = found[f"swap {part} in alignment"]
             table = result.table()
-            tables.append(Table(f"{name}: {table.title}", table.columns, table.rows))
-            figures.append(result.figure())
-        figure = join_figures(
-            "ait-causal",
-            figures[0].caption,
-            *figures,
-            titles=tuple(name.replace("_", " ") for name in runs),
-        )
-        return Findings({"ait.causal": own}, tuple(tables), (figure,))
+            tables.append(replace(table, title=f"{name}: {table.title}"))
+            figures[name.replace("_", " ")] = figure = result.figure()
+        joined = join_figures("ait-causal", figure.caption, figures)
+        return Findings.of({"ait.causal": own}, *tables, joined)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from regard.display import Bars, Panel
 from regard.papers.framework import Experiment, Measures, Plan, Scale
-from regard.papers.framework.measures import count_seeds, draw_shares, plan_seeds, read_share
+from regard.papers.framework.measures import draw_shares, plan_seeds, read_share
 from regard.recordings.record import record
 from regard.recordings.recording import Recording
 from regard.runs import Run, RunConfig
@@ -32,7 +32,7 @@ class Lookup(Experiment):
         settings = {"guidance": guidance, **({} if "recipe" in more else recipe), **more}
         if "lookup" in self.data:
             settings["data"] = self.data["lookup"]
-        return plan_seeds(count_seeds(scale), "lookup", "baan", **settings)
+        return plan_seeds(scale, "lookup", "baan", **settings)
 
     def plan(self, scale: Scale) -> Plan:
         """Guided models and baselines."""
@@ -49,10 +49,6 @@ def read_splits(runs: Sequence[Run], splits: Sequence[str] = SPLITS, front: str 
     return {split: read_share(runs, front + split) for split in splits}
 
 
-def draw_splits(title: str, groups: dict[str, Measures], order: Sequence[str]) -> Panel:
+def draw_splits(title: str, groups: dict[str, Measures]) -> Panel:
     """Bars by split, a colour per group of models."""
-    bars = tuple(
-        Bars.of(name, {split: values[split] for split in order}, colour)
-        for colour, (name, values) in enumerate(groups.items())
-    )
-    return draw_shares(title, "split", "sequence accuracy", *bars)
+    return draw_shares(title, "split", "sequence accuracy", *Bars.of_each(groups))

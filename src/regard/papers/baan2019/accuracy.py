@@ -51,7 +51,7 @@ class AccuracyExperiment(Lookup):
         fast: Measures = {f"fast_{split}": found["fast"][split] for split in SPLITS}
         paper = self.plan_models("full", 1)[0]
         reference = {"time_share": Estimate.of([compare_times(runs["fast"][0].config, paper)])}
-        return Findings(
+        return Findings.of(
             {
                 "baan.accuracy": table,
                 "baan.fast": {**worst, **fast, **reference},
@@ -59,22 +59,16 @@ class AccuracyExperiment(Lookup):
                     f"{name}_{part}": longer[name][part] for name in MODELS for part in LONGER
                 },
             },
-            (
-                list_by_run("Baseline, by seed (Table 5)", runs["baseline"]),
-                list_by_run("Guided, by seed (Table 6)", runs["guided"]),
-                list_by_run("Guided by the fast recipe, by seed", runs["fast"]),
-            ),
-            (
-                Figure(
-                    "baan-accuracy",
-                    "Sequence accuracy on held-out inputs (HI), held-out compositions (HC), tables"
-                    " that were only seen alone (HT), compositions of two of these (NC), and three"
-                    f" tables in a row; {len(runs['guided'])} seeds.",
-                    (
-                        draw_splits("Two tables", found, SPLITS),
-                        draw_splits("Three tables", longer, LONGER),
-                    ),
-                ),
+            list_by_run("Baseline, by seed (Table 5)", runs["baseline"]),
+            list_by_run("Guided, by seed (Table 6)", runs["guided"]),
+            list_by_run("Guided by the fast recipe, by seed", runs["fast"]),
+            Figure.of(
+                "baan-accuracy",
+                "Sequence accuracy on held-out inputs (HI), held-out compositions (HC), tables"
+                " that were only seen alone (HT), compositions of two of these (NC), and three"
+                f" tables in a row; {len(runs['guided'])} seeds.",
+                draw_splits("Two tables", found),
+                draw_splits("Three tables", longer),
             ),
         )
 
@@ -127,14 +121,12 @@ class LSTMExperiment(Lookup):
         measures = {
             f"{cell}_{split}": found[cell][split] for cell in ("gru", "lstm") for split in SPLITS
         }
-        return Findings(
+        return Findings.of(
             {"baan.lstm": measures},
-            (list_by_run("Guided LSTM, by seed", runs["lstm"]),),
-            (
-                Figure(
-                    "baan-lstm",
-                    f"Sequence accuracy with GRU and LSTM cells, {len(runs['lstm'])} seeds.",
-                    (draw_splits("By cell", found, SPLITS),),
-                ),
+            list_by_run("Guided LSTM, by seed", runs["lstm"]),
+            Figure.of(
+                "baan-lstm",
+                f"Sequence accuracy with GRU and LSTM cells, {len(runs['lstm'])} seeds.",
+                draw_splits("By cell", found),
             ),
         )

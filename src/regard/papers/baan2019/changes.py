@@ -50,43 +50,38 @@ class SwapExperiment(Lookup):
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """NC of every condition."""
         pairs = len(runs["guided with encoder"])
-        guided, baseline = (read_splits(runs[name][:pairs]) for name in ("guided", "baseline"))
-        found = {"reference": guided["NC"], "reference_baseline": baseline["NC"]}
-        rows = [("guided", "", *guided.values())]
-        for name, components in (("guided", INTO_GUIDED), ("baseline", INTO_BASELINE)):
-            for component in components:
-                splits = read_splits(runs[f"{name} with {component}"])
-                key = component.replace(".", "_")
-                found[key if name == "guided" else f"baseline_{key}"] = splits["NC"]
-                rows.append((name, component, *splits.values()))
-        rows.append(("baseline", "", *baseline.values()))
-        bars = (
-            Bars.of("guided", {c: found[c.replace(".", "_")] for c in INTO_GUIDED}, 0),
-            Rule("guided as it was", y=guided["NC"].mean),
+        whole = {name: read_splits(runs[name][:pairs]) for name in ("guided", "baseline")}
+        mixed = {
+            name: {part: read_splits(runs[f"{name} with {part}"]) for part in components}
+            for name, components in (("guided", INTO_GUIDED), ("baseline", INTO_BASELINE))
+        }
+        found = {"reference": whole["guided"]["NC"], "reference_baseline": whole["baseline"]["NC"]}
+        panels = []
+        for colour, (name, start, title) in enumerate(
+            (("guided", "", "Baseline parts, guided models"),
+             ("baseline", "baseline_", "Guided parts, baselines"))
+        ):  # fmt: skip
+            new = {part: splits["NC"] for part, splits in mixed[name].items()}
+            found |= {start + part.replace(".", "_"): value for part, value in new.items()}
+            rule = Rule(f"{name} as it was", y=whole[name]["NC"].mean)
+            panels.append(draw_shares(title, "component", "NC", Bars.of(name, new, colour), rule))
+        rows = (
+            ("guided", "", *whole["guided"].values()),
+            *((name, part, *s.values()) for name in mixed for part, s in mixed[name].items()),
+            ("baseline", "", *whole["baseline"].values()),
         )
-        other = (
-            Bars.of("baseline", {c: found[f"baseline_{c}"] for c in INTO_BASELINE}, 1),
-            Rule("baseline as it was", y=baseline["NC"].mean),
-        )
-        return Findings(
+        return Findings.of(
             {"baan.swap": found},
-            (
-                Table(
-                    f"Sequence accuracy after substitution, {pairs} pairs (Table 4)",
-                    ("model", "component of the other", *SPLITS),
-                    tuple(rows),
-                ),
+            Table(
+                f"Sequence accuracy after substitution, {pairs} pairs (Table 4)",
+                ("model", "component of the other", *SPLITS),
+                rows,
             ),
-            (
-                Figure(
-                    "baan-swap",
-                    "New compositions (NC) after a component of the other kind of model was frozen"
-                    f" inside and the rest retrained (Table 4), {pairs} pairs.",
-                    (
-                        draw_shares("Baseline parts, guided models", "component", "NC", *bars),
-                        draw_shares("Guided parts, baselines", "component", "NC", *other),
-                    ),
-                ),
+            Figure.of(
+                "baan-swap",
+                "New compositions (NC) after a component of the other kind of model was frozen"
+                f" inside and the rest retrained (Table 4), {pairs} pairs.",
+                *panels,
             ),
         )
 
@@ -121,30 +116,24 @@ class PruneExperiment(Lookup):
         """Every split at every stage."""
         cut = [cut_down(run, KEEP, "units").metrics() for run in runs["guided"]]
         stages: dict[str, Measures] = {
-            "full": read_splits(runs["guided"]),
+            "as it was": read_splits(runs["guided"]),
             "pruned": {split: Estimate.share(m[split] for m in cut) for split in SPLITS},
-            "free": read_splits(runs["mask free"]),
-            "held": read_splits(runs["mask held"]),
+            "retrained, mask free": read_splits(runs["mask free"]),
+            "retrained, mask held": read_splits(runs["mask held"]),
         }
-        said = {"full": "as it was", "pruned": "pruned", "free": "retrained, mask free",
-                "held": "retrained, mask held"}  # fmt: skip
-        groups = {said[stage]: values for stage, values in stages.items()}
-        return Findings(
-            {"baan.prune": {stage: values["NC"] for stage, values in stages.items()}},
-            (
-                Table(
-                    f"The strongest {KEEP:.0%} of units, {len(cut)} models",
-                    ("stage", *SPLITS),
-                    tuple((stage, *values.values()) for stage, values in groups.items()),
-                ),
+        new = (values["NC"] for values in stages.values())
+        return Findings.of(
+            {"baan.prune": dict(zip(("full", "pruned", "free", "held"), new, strict=True))},
+            Table(
+                f"The strongest {KEEP:.0%} of units, {len(cut)} models",
+                ("stage", *SPLITS),
+                tuple((stage, *values.values()) for stage, values in stages.items()),
             ),
-            (
-                Figure(
-                    "baan-prune",
-                    f"Sequence accuracy of guided models with only their strongest {KEEP:.0%} of"
-                    " units, at once and retrained; without a held mask what was pruned can grow"
-                    f" back. {len(cut)} seeds.",
-                    (draw_splits("By split", groups, SPLITS),),
-                ),
+            Figure.of(
+                "baan-prune",
+                f"Sequence accuracy of guided models with only their strongest {KEEP:.0%} of"
+                " units, at once and retrained; without a held mask what was pruned can grow"
+                f" back. {len(cut)} seeds.",
+                draw_splits("By split", stages),
             ),
         )

@@ -51,13 +51,16 @@ class WeightsExperiment(Lookup):
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Sizes of rows, inequality of degrees, correlation of gates."""
-        rows = {name: [measure_rows(run) for run in runs[name]] for name in MODELS}
-        pairs = list(zip(rows["guided"], rows["baseline"], strict=True))
+        rows = {name: np.array([measure_rows(run) for run in runs[name]]) for name in MODELS}
+        ratios = rows["guided"] / rows["baseline"]  # (seed, of words and of the start)
+        sizes = {
+            what: {name: Estimate.of(rows[name][:, column], SIZE) for name in MODELS}
+            for column, what in enumerate(("words", "start"))
+        }
         embedding: Measures = {
-            "ratio_words": Estimate.of((a[0] / b[0] for a, b in pairs), SIZE),
-            "ratio_start": Estimate.of((a[1] / b[1] for a, b in pairs), SIZE),
-            **{f"words_{name}": Estimate.of((x for x, _ in rows[name]), SIZE) for name in MODELS},
-            **{f"start_{name}": Estimate.of((x for _, x in rows[name]), SIZE) for name in MODELS},
+            "ratio_words": Estimate.of(ratios[:, 0], SIZE),
+            "ratio_start": Estimate.of(ratios[:, 1], SIZE),
+            **{f"{what}_{name}": sizes[what][name] for what in sizes for name in MODELS},
         }
         graphs = {
             (side, name): connectivity(runs[name], block=block)
@@ -87,48 +90,39 @@ class WeightsExperiment(Lookup):
             for name in MODELS
         }
         maps = {name: heatmaps(runs[name], block=EMBEDDING) for name in MODELS}
-        return Findings(
+        return Findings.of(
             {"baan.embedding-heatmap": embedding, "baan.graph": graph, "baan.polarity": polar},
-            (
-                Table(
-                    "Mean |w| of the decoder embedding's rows",
-                    ("model", "words", "start token"),
-                    tuple(
-                        (name, embedding[f"words_{name}"], embedding[f"start_{name}"])
-                        for name in MODELS
-                    ),
-                ),
-                _list_graphs(graphs),
-                *(gates[name].table() for name in MODELS),
+            Table.of_columns(
+                "Mean |w| of the decoder embedding's rows",
+                "model",
+                {"words": sizes["words"], "start token": sizes["start"]},
             ),
-            (
-                join_panels(
-                    "baan-embedding",
-                    "The decoder's embedding, clipped to ±1; a row per word (Fig. 1)."
-                    " The first seed of each is shown.",
-                    {name: maps[name].figure().panels[0] for name in MODELS},
-                ),
-                join_panels(
-                    "baan-graph",
-                    "The strongest 1 % of the update gates' weights, from units at the bottom to"
-                    " units at the top; red positive, blue negative (Fig. 2). First seeds.",
-                    {
-                        f"{name}, {side}": graphs[side, name].figure().panels[0]
-                        for side in GRAPHS
-                        for name in MODELS
-                    },
-                ),
-                join_panels(
-                    "baan-polarity",
-                    "Mean weight of each unit in the update gate against the reset gate. First"
-                    " seeds.",
-                    {
-                        f"{name}, {panel.title}": panel
-                        for name in MODELS
-                        for panel in gates[name].figure().panels
-                        if any(matrix in panel.title for matrix in POLAR)
-                    },
-                ),
+            _list_graphs(graphs),
+            *(gates[name].table() for name in MODELS),
+            join_panels(
+                "baan-embedding",
+                "The decoder's embedding, clipped to ±1; a row per word (Fig. 1)."
+                " The first seed of each is shown.",
+                {name: maps[name].figure().panels[0] for name in MODELS},
+            ),
+            join_panels(
+                "baan-graph",
+                "The strongest 1 % of the update gates' weights, from units at the bottom to"
+                " units at the top; red positive, blue negative (Fig. 2). First seeds.",
+                {
+                    f"{name}, {side}": graph.figure().panels[0]
+                    for (side, name), graph in graphs.items()
+                },
+            ),
+            join_panels(
+                "baan-polarity",
+                "Mean weight of each unit in the update gate against the reset gate. First seeds.",
+                {
+                    f"{name}, {panel.title}": panel
+                    for name in MODELS
+                    for panel in gates[name].figure().panels
+                    if any(matrix in panel.title for matrix in POLAR)
+                },
             ),
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -69,23 +69,22 @@ class UnitsExperiment(Lookup):
                 for way in ("left", "right")
             },
         }
-        pictures: list[tuple[str, Mapping[str, Result[Any]], str]] = [
-            ("baan-activations", ranges, "Values of 50 sampled units (Fig. 3)."),
-            ("baan-gates", shut, "Left- and right-saturation of each unit's gates (Fig. 4)."),
-        ]
-        return Findings(
+        values = "Values of 50 sampled units (Fig. 3)."
+        sides = "Left- and right-saturation of each unit's gates (Fig. 4)."
+        return Findings.of(
             {"baan.activations": narrow, "baan.gates": saturation},
-            tuple(replace(shut[name].table(), title=f"{name}: saturation") for name in MODELS),
-            tuple(
-                Figure(
-                    f"{picture}-{name}",
-                    f"{name.capitalize()}. {caption} {len(runs[name])} seeds, the first is shown.",
-                    result[name].figure().panels,
-                )
-                for picture, result, caption in pictures
+            *(replace(shut[name].table(), title=f"{name}: saturation") for name in MODELS),
+            *(
+                _draw_first(f"baan-activations-{name}", values, name, ranges[name])
                 for name in MODELS
             ),
+            *(_draw_first(f"baan-gates-{name}", sides, name, shut[name]) for name in MODELS),
         )
+
+
+def _draw_first(name: str, caption: str, model: str, result: Result[Any]) -> Figure:
+    told = f"{model.capitalize()}. {caption} {result.n} seeds, the first is shown."
+    return replace(result.figure(), name=name, caption=told)
 
 
 def _average(result: GatesResult, names: Sequence[str], what: str) -> Estimate:
@@ -136,35 +135,21 @@ class GroupsExperiment(Lookup):
             "chance": strong["guided"]["chance"],
         }
         columns = ("what", "model", *(column for _, column in NUMBERS.values()))
-        panels = tuple(
-            Panel(
-                title,
-                "quantity",
-                axis,
-                tuple(
-                    Bars.of(name, {what: table[f"{key}_{what}_{name}"] for what in PROBED}, colour)
-                    for colour, name in enumerate(MODELS)
-                ),
-            )
-            for title, axis, key in (
-                ("Accuracy with all units", "accuracy", "full"),
-                ("Units for 95 % of it", "units", "units"),
-            )
+        full, units = (
+            Bars.of_each({n: {w: table[f"{key}_{w}_{n}"] for w in PROBED} for n in MODELS})
+            for key in ("full", "units")
         )
-        return Findings(
+        return Findings.of(
             {"baan.probe-table": table, "baan.probe-time": time, "baan.group-strength": share},
-            (
-                Table("Functional groups (Tables 2 and 3)", columns, tuple(rows)),
-                _list_controls(seen, splits),
-            ),
-            (
-                Figure(
-                    "baan-groups",
-                    "How well the table that is read now can be told from the encoder's states and"
-                    " the decoder's gates, and how many units that takes; units ranked by the"
-                    f" first class. {len(runs['guided'])} seeds, {splits} splits each.",
-                    panels,
-                ),
+            Table("Functional groups (Tables 2 and 3)", columns, tuple(rows)),
+            _list_controls(seen, splits),
+            Figure.of(
+                "baan-groups",
+                "How well the table that is read now can be told from the encoder's states and"
+                " the decoder's gates, and how many units that takes; units ranked by the"
+                f" first class. {len(runs['guided'])} seeds, {splits} splits each.",
+                Panel("Accuracy with all units", "quantity", "accuracy", full),
+                Panel("Units for 95 % of it", "quantity", "units", units),
             ),
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.display import Line, Panel, Span
+from regard.display import Panel, Span
 from regard.display.figure import Mark
 from regard.models import Seq2Seq
 from regard.papers.framework.measures import draw_shares
@@ -46,14 +46,6 @@ def average_lengths(curve: Curve, lengths: Iterable[int]) -> Estimate:
     """The mean over some lengths, seed by seed."""
     rows = np.array([curve[length].values for length in lengths])  # (length, seed)
     return Estimate.share(rows.mean(axis=0))
-
-
-def draw_curves(curves: Mapping[str, Curve]) -> tuple[Line, ...]:
-    """A line for each of several models."""
-    return tuple(
-        Line.of(name, curve, curve.values(), colour)
-        for colour, (name, curve) in enumerate(curves.items())
-    )
 
 
 def draw_lengths(title: str, longest: int, *marks: Mark) -> Panel:

@@ -11,7 +11,7 @@ import numpy as np
 from regard.display import Bars, Figure, Heat, Panel, Rule, Table
 from regard.papers.chapter36._lengths import TRIALS, measure_accuracy, vary_task
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
-from regard.papers.framework.measures import count_seeds, draw_shares, plan_seeds, to_percent
+from regard.papers.framework.measures import draw_shares, plan_seeds, to_percent
 from regard.runs import Run
 from regard.statistics import Estimate
 from regard.tasks.synthetic.addition import Addition
@@ -50,17 +50,16 @@ class Sums(Experiment):
 
     def plan(self, scale: Scale) -> Plan:
         """The source's settings at either scale; at quick the masked runs are the scratchpad's."""
-        count = count_seeds(scale)
         return {
-            "read": plan_seeds(count, "addition", "chapter36", padding="read"),
-            "masked": plan_seeds(count, "addition", "chapter36", updates=MASKED_UPDATES[scale]),
+            "read": plan_seeds(scale, "addition", "chapter36", padding="read"),
+            "masked": plan_seeds(scale, "addition", "chapter36", updates=MASKED_UPDATES[scale]),
         }
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """The grid of sizes, and the digits of 3+3."""
         grids = {name: measure_digits(runs[name], product(SIZES, SIZES)) for name in runs}
-        digits = {name: measure_places(runs[name]) for name in runs}
-        grid, masked = grids["read"], grids["masked"]
+        digits = {f"padding {name}": measure_places(runs[name]) for name in runs}
+        grid, masked, places = grids["read"], grids["masked"], digits["padding read"]
         beyond = [grid[cell].values for cell in grid if {"3", "4"} & set(cell)]
         measures = {
             "c36.addition": {f"accuracy_{n.replace('+', '_')}": grid[n] for n in self.source},
@@ -68,42 +67,34 @@ class Sums(Experiment):
                 "accuracy_2_2": grid["2+2"],
                 "accuracy_beyond": Estimate.share(np.mean(beyond, axis=0)),
             },
-            "c36.addition-digits": {name: digits["read"][name] for name in PLACES},
+            "c36.addition-digits": {name: places[name] for name in PLACES},
         }
-        bars = (Bars.of(f"padding {name}", digits[name], c) for c, name in enumerate(digits))
         title, chance = "3+3 digits, never seen in training", Rule("chance", y=0.1)
-        figure = Figure(
-            "c36-addition",
-            "Exact match by size of both operands, mean over seeds; trained on 2+2 digits."
-            " Right: answers to 3+3 digits, digit by digit from the right, 95 % intervals.",
-            (
-                *(_draw_grid(f"Padding {name}", grids[name]) for name in grids),
-                draw_shares(title, "", "share right", *bars, chance),
-            ),
-        )
-        tables = (
-            Table(
+        said = {size: self.source.get(size) for size in grid}
+        return Findings.of(
+            measures,
+            Table.of_columns(
                 "Exact match by size of the operands",
-                ("digits", "source", "padding read", "padding masked"),
-                tuple((n, self.source.get(n), grid[n], masked[n]) for n in grid),
+                "digits",
+                {"source": said, "padding read": grid, "padding masked": masked},
             ),
-            Table(
-                "3+3 digits, by place",
-                ("place", "padding read", "padding masked"),
-                tuple((p, digits["read"][p], digits["masked"][p]) for p in digits["read"]),
+            Table.of_columns("3+3 digits, by place", "place", digits),
+            Figure.of(
+                "c36-addition",
+                "Exact match by size of both operands, mean over seeds; trained on 2+2 digits."
+                " Right: answers to 3+3 digits, digit by digit from the right, 95 % intervals.",
+                *(_draw_grid(f"Padding {name}", grids[name]) for name in grids),
+                draw_shares(title, "", "share right", *Bars.of_each(digits), chance),
             ),
-        )
-        found = (
             f"Inside the training distribution {to_percent(grid['2+2'])} of the sums are right"
             f" ({to_percent(masked['2+2'])} with the padding masked); with three or more digits"
             f" {to_percent(measures['c36.addition-grid']['accuracy_beyond'])}.",
             f"1+1 digits: {to_percent(grid['1+1'])} with the padding read,"
             f" {to_percent(masked['1+1'])} with it masked.",
             "On 3+3 digits "
-            + ", ".join(f"{n} are right in {to_percent(digits['read'][n])}" for n in PLACES)
+            + ", ".join(f"{n} are right in {to_percent(places[n])}" for n in PLACES)
             + " of the answers; a guess is right in 10 %.",
         )
-        return Findings(measures, tables, (figure,), found)
 
 
 def _draw_grid(title: str, grid: dict[str, Estimate]) -> Panel:

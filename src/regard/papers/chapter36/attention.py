@@ -11,15 +11,10 @@ import torch
 
 from regard.display import Figure, Line, Panel, Table
 from regard.models import Seq2Seq
-from regard.papers.chapter36._lengths import (
-    average_lengths,
-    draw_curves,
-    draw_lengths,
-    measure_by_length,
-)
-from regard.papers.chapter36._settings import UNITS, plan_chapter
+from regard.papers.chapter36._lengths import average_lengths, draw_lengths, measure_by_length
+from regard.papers.chapter36._runs import UNITS, plan_chapter
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
-from regard.papers.framework.measures import CHANGE, count_seeds, plan_seeds, subtract, to_percent
+from regard.papers.framework.measures import CHANGE, plan_seeds, subtract, to_percent
 from regard.runs import RunConfig, assemble
 from regard.statistics import Estimate
 from regard.training import one_thread
@@ -31,9 +26,9 @@ TRANSFORMER_UPDATES = {"quick": 450, "full": 4000}
 LONG_UPDATES = {"quick": 800, "full": 3000}
 
 
-def plan_long(count: int, model: str, **settings: object) -> list[RunConfig]:
+def plan_long(seeds: int | Scale, model: str, **settings: object) -> list[RunConfig]:
     """Strings of up to 25 letters through 64 units, as in the demo."""
-    return plan_seeds(count, "reversal", model, **LONG, **settings)
+    return plan_seeds(seeds, "reversal", model, **LONG, **settings)
 
 
 @EXPERIMENTS.register("chapter36/attention")
@@ -52,16 +47,15 @@ class Attention(Experiment):
 
     def plan(self, scale: Scale) -> Plan:
         """Short strings with the chapter's recipe, long strings with the demo's."""
-        count = count_seeds(scale)
         updates = dict.fromkeys(MODELS, LONG_UPDATES[scale])
         updates["transformer"] = TRANSFORMER_UPDATES[scale]
         short = {"hidden": LONG["hidden"], "updates": updates["transformer"]}
         return {
             "fixed": plan_chapter(scale),
             "attention": plan_chapter(scale, attention="dot"),
-            "transformer": plan_seeds(count, "reversal", "transformer", **short),
+            "transformer": plan_seeds(scale, "reversal", "transformer", **short),
             **{
-                f"{name}-long": plan_long(count, model, updates=updates[name])
+                f"{name}-long": plan_long(scale, model, updates=updates[name])
                 for name, model in MODELS.items()
             },
         }
@@ -70,9 +64,10 @@ class Attention(Experiment):
         """Accuracy by length on both ranges, and the time of a step as the source grows."""
         short = {name: measure_by_length(runs[name], range(3, 21)) for name in MODELS}
         long = {name: measure_by_length(runs[f"{name}-long"], range(3, 31)) for name in MODELS}
-        inside = {name: average_lengths(long[name], range(5, 26)) for name in MODELS}
-        upper = {name: average_lengths(long[name], range(16, 26)) for name in MODELS}
-        beyond = {name: average_lengths(long[name], range(26, 31)) for name in MODELS}
+        inside, upper, beyond = (
+            {name: average_lengths(long[name], lengths) for name in MODELS}
+            for lengths in (range(5, 26), range(16, 26), range(26, 31))
+        )
         times = {name: time_steps(name, PLACES) for name in MODELS}
         growth = {name: fit_growth(PLACES, times[name]) for name in MODELS}
         measures = {
@@ -89,17 +84,6 @@ class Attention(Experiment):
             },
         }
         title = f"5-10 letters, d = {UNITS[scale]} (Transformer 64)"
-        figure = Figure(
-            "c36-attention",
-            "Exact match by length (bands: 95 % interval over seeds), and the time of one decoder"
-            " step (fixed, attention; batch 64) or one whole pass (Transformer; batch 2), on one"
-            " thread.",
-            (
-                draw_lengths(title, 10, *draw_curves(short)),
-                draw_lengths("5-25 letters, d = 64", 25, *draw_curves(long)),
-                _draw_cost(times, growth),
-            ),
-        )
         table = Table(
             "Accuracy inside the training range, and growth of the cost",
             ("model", "exact match, 5-25 letters", "what is timed", "growth: T to the power of"),
@@ -109,7 +93,18 @@ class Attention(Experiment):
                 ("Transformer", inside["transformer"], "one pass", growth["transformer"]),
             ),
         )
-        found = (
+        return Findings.of(
+            measures,
+            table,
+            Figure.of(
+                "c36-attention",
+                "Exact match by length (bands: 95 % interval over seeds), and the time of one"
+                " decoder step (fixed, attention; batch 64) or one whole pass (Transformer; batch"
+                " 2), on one thread.",
+                draw_lengths(title, 10, *Line.of_each(short)),
+                draw_lengths("5-25 letters, d = 64", 25, *Line.of_each(long)),
+                _draw_cost(times, growth),
+            ),
             f"On strings of 5-25 letters the fixed vector reaches {to_percent(inside['fixed'])},"
             f" attention {to_percent(inside['attention'])}, the Transformer"
             f" {to_percent(inside['transformer'])}.",
@@ -117,17 +112,16 @@ class Attention(Experiment):
             + ", ".join(f"{name} {to_percent(share)}" for name, share in beyond.items())
             + ". Attention removes the limit of the vector, not that of the training data.",
         )
-        return Findings(measures, (table,), (figure,), found)
 
 
 def _draw_cost(times: Mapping[str, tuple[float, ...]], growth: Mapping[str, float]) -> Panel:
     places = tuple(map(float, PLACES))
-    lines = tuple(
+    lines = (
         Line(f"{n}: grows as T^{growth[n]:.2f}", places, times[n], colour=colour, points=True)
         for colour, n in enumerate(times)
     )
-    return Panel("Cost as the source grows", "positions in the source, T", "time (ms)", lines,
-                 x_scale="log", y_scale="log")  # fmt: skip
+    title, axis = "Cost as the source grows", "positions in the source, T"
+    return Panel.of(title, axis, "time (ms)", *lines, x_scale="log", y_scale="log")
 
 
 def time_steps(name: str, places: tuple[int, ...], batch: int = 64) -> tuple[float, ...]:

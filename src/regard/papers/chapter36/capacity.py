@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.display import Figure, Heat, Line, Panel, Table
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
-from regard.papers.framework.measures import SIZE, count_seeds, plan_seeds, read_share
+from regard.papers.framework.measures import SIZE, plan_seeds, read_share
 from regard.statistics import Estimate
 
 BITS = math.log2(26)  # information in a letter
@@ -40,8 +40,8 @@ class Capacity(Experiment):
         lengths, sizes, updates = self.grid[scale]
         return {
             f"{length}x{size}": plan_seeds(
-                count_seeds(scale), "reversal", "quickstart", shortest=length, longest=length,
-                hidden=size, updates=updates, learning_rate=5e-3, stop_accuracy=0.99,
+                scale, "reversal", "quickstart", shortest=length, longest=length, hidden=size,
+                 updates=updates, learning_rate=5e-3, stop_accuracy=0.99,
             )
             for length, size in product(lengths, sizes)
         }  # fmt: skip
@@ -53,9 +53,7 @@ class Capacity(Experiment):
             {cell: read_share(runs[cell], name) for cell in runs}
             for name in ("accuracy", "token_accuracy")
         )
-        per_seed = np.array(
-            [self._find_smallest(exact, n, sizes) for n in lengths]
-        )  # (length, seed)
+        per_seed = np.array([self._find_smallest(exact, n, sizes) for n in lengths])
         # Where no size was enough, twice the largest stands in: too small rather than too large.
         assumed = np.nan_to_num(per_seed, nan=2 * sizes[-1])
         bits = np.where(np.isnan(per_seed), 0, np.array(lengths)[:, None] * BITS / assumed)
@@ -63,18 +61,6 @@ class Capacity(Experiment):
             "bits_per_dimension": Estimate.of(bits.max(axis=0), SIZE),
             "growth": Estimate.of(assumed[-1] - assumed[0]),
         }
-        panels = (
-            self._draw_grid("Whole strings", "exact match", exact, scale),
-            self._draw_grid("Letters", "letter accuracy", words, scale),
-            self._draw_need(per_seed, lengths),
-        )
-        figure = Figure(
-            "c36-capacity",
-            f"Reversal of strings of one length after at most {updates} updates, mean over seeds."
-            " Right: the smallest size that reaches 90 %, beside the source's 8 bits per"
-            " dimension.",
-            panels,
-        )
         table = Table(
             "Smallest hidden size that reverses a length",
             ("length", "bits", "smallest d (mean over seeds that solved it)", "bits per dimension"),
@@ -83,17 +69,27 @@ class Capacity(Experiment):
                 for n, row in zip(lengths, per_seed, strict=True)
             ),
         )
-        found = (
+        return Findings.of(
+            {"c36.capacity": measures},
+            table,
+            Figure.of(
+                "c36-capacity",
+                f"Reversal of strings of one length after at most {updates} updates, mean over"
+                " seeds. Right: the smallest size that reaches 90 %, beside the source's 8 bits per"
+                " dimension.",
+                self._draw_grid("Whole strings", "exact match", exact, scale),
+                self._draw_grid("Letters", "letter accuracy", words, scale),
+                self._draw_need(per_seed, lengths),
+            ),
             f"At the smallest size that solves a length, a dimension carries at most"
             f" {measures['bits_per_dimension'].mean:.1f} bits after this training; the source"
             " reckons with 5 to 10.",
         )
-        return Findings({"c36.capacity": measures}, (table,), (figure,), found)
 
     def _find_smallest(
         self, exact: dict[str, Estimate], length: int, sizes: tuple[int, ...]
     ) -> list[float]:
-        """The smallest size that solves a length, per seed; NaN where none does."""
+        """The smallest size that solves a length, by seed; NaN where none does. -> (seed,)"""
         found = zip(*(exact[f"{length}x{d}"].values for d in sizes), strict=True)  # by seed
         return [
             next((float(d) for d, share in zip(sizes, seed, strict=True) if share >= self.solved),

@@ -5,14 +5,7 @@ from __future__ import annotations
 from regard.display import Bars, Figure, Table
 from regard.papers.chapter36.addition import SCRATCHPAD_UPDATES, measure_digits
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
-from regard.papers.framework.measures import (
-    CHANGE,
-    count_seeds,
-    draw_shares,
-    plan_seeds,
-    subtract,
-    to_percent,
-)
+from regard.papers.framework.measures import CHANGE, draw_shares, plan_seeds, subtract, to_percent
 
 
 @EXPERIMENTS.register("chapter36/mixture")
@@ -32,26 +25,26 @@ class Mixture(Experiment):
     def plan(self, scale: Scale) -> Plan:
         """One condition: the mixture. Four digits are harder, so it trains longer."""
         settings = {"digits": "2+2,3+3,4+4", "updates": self.updates[scale], "learning_rate": 5e-3}
-        return {"mixture": plan_seeds(count_seeds(scale), "addition", "quickstart", **settings)}
+        return {"mixture": plan_seeds(scale, "addition", "quickstart", **settings)}
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Exact match by size."""
         curve = measure_digits(runs["mixture"], ((n, n) for n in range(1, 6)))
         measures = {f"accuracy_{n.replace('+', '_')}": value for n, value in curve.items()}
         title = f"Mixture of sizes, {self.updates[scale]} updates"
-        figure = Figure(
-            "c36-mixture",
-            "Exact match by size of both operands, trained on 2+2, 3+3 and 4+4 digits;"
-            " whiskers: 95 % interval over seeds.",
-            (draw_shares(title, "digits", "exact match", Bars.of("", curve)),),
-        )
-        table = Table.of("Exact match by size", curve, "digits")
         shares = {size: to_percent(value) for size, value in curve.items()}
-        found = (
+        return Findings.of(
+            {"c36.mixture": measures},
+            Table.of("Exact match by size", curve, "digits"),
+            Figure.of(
+                "c36-mixture",
+                "Exact match by size of both operands, trained on 2+2, 3+3 and 4+4 digits;"
+                " whiskers: 95 % interval over seeds.",
+                draw_shares(title, "digits", "exact match", Bars.of("", curve)),
+            ),
             f"Sizes seen in training: {shares['2+2']} of 2+2, {shares['3+3']} of 3+3,"
             f" {shares['4+4']} of 4+4. Five digits: {shares['5+5']}.",
         )
-        return Findings({"c36.mixture": measures}, (table,), (figure,), found)
 
 
 @EXPERIMENTS.register("chapter36/scratchpad")
@@ -68,9 +61,9 @@ class Scratchpad(Experiment):
 
     def plan(self, scale: Scale) -> Plan:
         """With and without the working, same model, same updates."""
-        count, updates = count_seeds(scale), SCRATCHPAD_UPDATES[scale]
+        updates = SCRATCHPAD_UPDATES[scale]
         return {
-            name: plan_seeds(count, "addition", "chapter36", scratchpad=working, updates=updates)
+            name: plan_seeds(scale, "addition", "chapter36", scratchpad=working, updates=updates)
             for name, working in (("plain", False), ("scratchpad", True))
         }
 
@@ -84,21 +77,17 @@ class Scratchpad(Experiment):
         gains = {size: subtract(working[size], plain[size], CHANGE) for size in plain}
         measures = {f"gain_{size.replace('+', '_')}": gain for size, gain in gains.items()}
         measures["scratchpad_2_2"] = working["2+2"]
-        bars = (Bars.of(name, curve, colour) for colour, (name, curve) in enumerate(curves.items()))
-        figure = Figure(
-            "c36-scratchpad",
-            "Share of right answers by size of both operands, trained on 2+2 digits;"
-            " whiskers: 95 % interval over seeds.",
-            (draw_shares("With and without the working", "digits", "answers right", *bars),),
-        )
-        table = Table(
-            "Answers right by size",
-            ("digits", "plain", "scratchpad", "gain"),
-            tuple((size, plain[size], working[size], gains[size]) for size in plain),
-        )
-        found = (
+        title, bars = "With and without the working", Bars.of_each(curves)
+        return Findings.of(
+            {"c36.scratchpad": measures},
+            Table.of_columns("Answers right by size", "digits", {**curves, "gain": gains}),
+            Figure.of(
+                "c36-scratchpad",
+                "Share of right answers by size of both operands, trained on 2+2 digits;"
+                " whiskers: 95 % interval over seeds.",
+                draw_shares(title, "digits", "answers right", *bars),
+            ),
             f"On 2+2 digits: {to_percent(plain['2+2'])} plain, {to_percent(working['2+2'])} with"
             f" the scratchpad. On 3+3 digits: {to_percent(plain['3+3'])} against"
             f" {to_percent(working['3+3'])}.",
         )
-        return Findings({"c36.scratchpad": measures}, (table,), (figure,), found)

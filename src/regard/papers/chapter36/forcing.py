@@ -8,7 +8,7 @@ import numpy as np
 
 from regard.display import Bars, Figure, Line, Panel, Table
 from regard.instruments.result import to_floats
-from regard.papers.chapter36._settings import UPDATES, plan_chapter
+from regard.papers.chapter36._runs import UPDATES, plan_chapter
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
 from regard.papers.framework.measures import (
     CHANGE,
@@ -50,48 +50,36 @@ class Forcing(Experiment):
             for metric in ("accuracy", "token_accuracy", "forced_token_accuracy")
         )
         gap = {name: subtract(forced[name], free[name], CHANGE) for name in STRATEGIES}
-        measures = {f"{name}_gap": gap[name] for name in STRATEGIES}
-        measures |= {f"{name}_half": half[name] for name in STRATEGIES}
-        measures |= {f"{name}_accuracy": exact[name] for name in STRATEGIES}
+        measures = {
+            f"{name}_{what}": values[name]
+            for what, values in (("gap", gap), ("half", half), ("accuracy", exact))
+            for name in STRATEGIES
+        }
         for name in STRATEGIES[1:]:
             measures[f"gap_over_{name}"] = subtract(gap["always"], gap[name], (-2.0, 2.0))
-        lines = (draw_learning(runs[name], name, c) for c, name in enumerate(STRATEGIES))
-        figure = Figure(
-            "c36-forcing",
-            "Left: free-running exact match on held-out strings during training, mean over seeds."
-            " Right: letters right when forced minus letters right when free, 95 % intervals.",
-            (
-                draw_shares("Learning", "update", "exact match, free running", *lines),
-                Panel(
-                    f"Exposure bias after {UPDATES[scale]} updates",
-                    "",
-                    "forced − free letter accuracy",
-                    (Bars.of("", gap),),
-                ),
-            ),
-        )
-        table = Table(
-            "Strategies",
-            (
-                "strategy",
-                "updates to 50 %",
-                "exact match",
-                "letters, forced",
-                "letters, free",
-                "gap",
-            ),
-            tuple((n, half[n], exact[n], forced[n], free[n], gap[n]) for n in STRATEGIES),
-        )
+        columns = {"updates to 50 %": half, "exact match": exact, "letters, forced": forced,
+                   "letters, free": free, "gap": gap}  # fmt: skip
         fastest = min(STRATEGIES, key=lambda name: half[name].mean)
         widest = max(STRATEGIES, key=lambda name: gap[name].mean)
         first = f"'{fastest}' is the first to reverse half of the strings"
         if half[fastest].mean >= UPDATES[scale]:
             first = "No strategy reverses half of the strings"
-        found = (
+        lines = (draw_learning(runs[name], name, c) for c, name in enumerate(STRATEGIES))
+        bias = f"Exposure bias after {UPDATES[scale]} updates"
+        return Findings.of(
+            {"c36.forcing": measures},
+            Table.of_columns("Strategies", "strategy", columns),
+            Figure.of(
+                "c36-forcing",
+                "Left: free-running exact match on held-out strings during training, mean over"
+                " seeds. Right: letters right when forced minus letters right when free, 95 %"
+                " intervals.",
+                draw_shares("Learning", "update", "exact match, free running", *lines),
+                Panel.of(bias, "", "forced − free letter accuracy", Bars.of("", gap)),
+            ),
             f"{first} ({half[fastest].mean:.0f} updates on average); '{widest}' has the widest gap"
             f" between forced and free running ({gap[widest].mean:.3f} of the letters).",
         )
-        return Findings({"c36.forcing": measures}, (table,), (figure,), found)
 
 
 def count_to_half(run: Run) -> float:

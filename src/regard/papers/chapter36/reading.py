@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from regard.display import Bars, Figure, Panel, Table
+from regard.display import Bars, Figure, Table
 from regard.papers.chapter36._lengths import average_lengths, draw_lengths, measure_by_length
-from regard.papers.chapter36._losses import average_final_loss, draw_loss, find_first_below
-from regard.papers.chapter36._settings import UPDATES, plan_chapter
+from regard.papers.chapter36._runs import (
+    UPDATES,
+    average_final_loss,
+    draw_losses,
+    find_first_below,
+    plan_chapter,
+)
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
 from regard.papers.framework.measures import (
     CHANGE,
@@ -43,62 +48,48 @@ class Bidirectional(Experiment):
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Final loss and accuracy, paired by seed."""
-        names = {
-            "uni-read": "one way, padding read",
-            "bi-read": "both ways, padding read",
-            "uni-masked": "one way, padding masked",
-            "bi-masked": "both ways, padding masked",
+        ways = {"uni": "one way", "bi": "both ways"}
+        named = {
+            f"{label}, padding {padding}": runs[f"{way}-{padding}"]
+            for padding in ("read", "masked")
+            for way, label in ways.items()
         }
-        lengths = range(3, 18)
-        curves = {name: measure_by_length(runs[name], lengths) for name in names}
-        losses = {name: measure_each(runs[name], average_final_loss, SIZE) for name in names}
-        inside = {name: average_lengths(curves[name], range(5, 11)) for name in names}
-        speed = {
-            name: measure_each(runs[name], lambda r: find_first_below(r, 1), SIZE) for name in names
-        }
-        measures = {"updates_difference": subtract(speed["bi-read"], speed["uni-read"])}
-        for padding, ending in (("read", ""), ("masked", "_masked")):
-            both, one = f"bi-{padding}", f"uni-{padding}"
-            measures[f"loss_difference{ending}"] = subtract(losses[both], losses[one])
-            measures[f"accuracy_difference{ending}"] = subtract(inside[both], inside[one], CHANGE)
-        figure = Figure(
-            "c36-bidirectional",
-            "Left: smoothed training loss, mean and range over seeds. Right: exact match by"
-            " length, 95 % intervals over seeds.",
-            (
-                Panel(
-                    "Training loss",
-                    "update",
-                    "cross-entropy (nats per letter)",
-                    tuple(
-                        draw_loss(runs[name], label, colour)
-                        for colour, (name, label) in enumerate(names.items())
-                    ),
-                    y_scale="log",
-                ),
-                draw_lengths(
-                    "Exact match, padding masked",
-                    10,
-                    Bars.of("one way", curves["uni-masked"], 2),
-                    Bars.of("both ways", curves["bi-masked"], 3),
-                ),
-            ),
+        curves = {name: measure_by_length(group, range(3, 18)) for name, group in named.items()}
+        inside = {name: average_lengths(curve, range(5, 11)) for name, curve in curves.items()}
+        losses, speed = (
+            {name: measure_each(group, measure, SIZE) for name, group in named.items()}
+            for measure in (average_final_loss, lambda run: find_first_below(run, 1))
         )
-        table = Table(
-            "One way against both ways",
-            ("encoder", "final loss", "updates to a loss of 1", "exact match, lengths 5-10"),
-            tuple(
-                (label, losses[name], speed[name], inside[name]) for name, label in names.items()
-            ),
+        one, both, one_masked, both_masked = named
+        measures = {
+            "updates_difference": subtract(speed[both], speed[one]),
+            "loss_difference": subtract(losses[both], losses[one]),
+            "accuracy_difference": subtract(inside[both], inside[one], CHANGE),
+            "loss_difference_masked": subtract(losses[both_masked], losses[one_masked]),
+            "accuracy_difference_masked": subtract(inside[both_masked], inside[one_masked], CHANGE),
+        }
+        columns = {"final loss": losses, "updates to a loss of 1": speed,
+                   "exact match, lengths 5-10": inside}  # fmt: skip
+        bars = (
+            Bars.of(label, curves[f"{label}, padding masked"], colour)
+            for colour, label in enumerate(ways.values(), 2)
         )
         lower = measures["loss_difference"].mean < 0
-        found = (
+        return Findings.of(
+            {"c36.bidirectional": measures},
+            Table.of_columns("One way against both ways", "encoder", columns),
+            Figure.of(
+                "c36-bidirectional",
+                "Left: smoothed training loss, mean and range over seeds. Right: exact match by"
+                " length, 95 % intervals over seeds.",
+                draw_losses("Training loss", named, y_scale="log"),
+                draw_lengths("Exact match, padding masked", 10, *bars),
+            ),
             f"The bidirectional encoder ends {'below' if lower else 'above'} the unidirectional"
             f" one: difference in final loss {measures['loss_difference']}, with padding masked"
             f" {measures['loss_difference_masked']}.",
             "The source's text says lower, its printed log higher.",
         )
-        return Findings({"c36.bidirectional": measures}, (table,), (figure,), found)
 
 
 @EXPERIMENTS.register("chapter36/reversed-input")
@@ -128,21 +119,20 @@ class ReversedInput(Experiment):
         tasks = ("copying", "addition")
         ahead = {task: read_share(runs[task], "accuracy") for task in tasks}
         back = {task: read_share(runs[f"{task}-reversed"], "accuracy") for task in tasks}
-        measures = {f"{task}_gain": subtract(back[task], ahead[task], CHANGE) for task in tasks}
-        bars = Bars.of("source in order", ahead, 0), Bars.of("source backwards", back, 1)
-        figure = Figure(
-            "c36-reversed-input",
-            f"Exact match after {UPDATES[scale]} updates; whiskers: 95 % interval over seeds.",
-            (draw_shares("Order of the source", "", "exact match", *bars),),
+        gain = {task: subtract(back[task], ahead[task], CHANGE) for task in tasks}
+        bars = Bars.of_each({"source in order": ahead, "source backwards": back})
+        columns = {"in order": ahead, "backwards": back, "gain": gain}
+        return Findings.of(
+            {"c36.reversed-input": {f"{task}_gain": gain[task] for task in tasks}},
+            Table.of_columns("Order of the source", "task", columns),
+            Figure.of(
+                "c36-reversed-input",
+                f"Exact match after {UPDATES[scale]} updates; whiskers: 95 % interval over seeds.",
+                draw_shares("Order of the source", "", "exact match", *bars),
+            ),
+            *(
+                f"{task.capitalize()}: {to_percent(ahead[task])} in order,"
+                f" {to_percent(back[task])} backwards."
+                for task in tasks
+            ),
         )
-        table = Table(
-            "Order of the source",
-            ("task", "in order", "backwards", "gain"),
-            tuple((task, ahead[task], back[task], measures[f"{task}_gain"]) for task in tasks),
-        )
-        found = tuple(
-            f"{task.capitalize()}: {to_percent(ahead[task])} in order, {to_percent(back[task])}"
-            " backwards."
-            for task in tasks
-        )
-        return Findings({"c36.reversed-input": measures}, (table,), (figure,), found)

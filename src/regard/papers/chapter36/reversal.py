@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from regard.display import Bars, Figure, Panel, Rule, Table
+from regard.display import Bars, Figure, Rule, Table
 from regard.papers.chapter36._lengths import average_lengths, draw_lengths, measure_by_length
-from regard.papers.chapter36._losses import average_final_loss, draw_loss, find_first_below
-from regard.papers.chapter36._settings import SOURCE, plan_chapter
+from regard.papers.chapter36._runs import (
+    SOURCE,
+    average_final_loss,
+    draw_losses,
+    find_first_below,
+    plan_chapter,
+)
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
 from regard.papers.framework.measures import SIZE, measure_each, to_percent
 
@@ -28,39 +33,22 @@ class Loss(Experiment):
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """The smoothed loss, when it passes .1, and where it ends."""
-        measures = {
-            "below_point_one": measure_each(
-                runs["read"], lambda run: find_first_below(run, 0.1), SIZE
+        below = measure_each(runs["read"], lambda run: find_first_below(run, 0.1), SIZE)
+        final = measure_each(runs["read"], average_final_loss, SIZE)
+        title, rule = "String reversal, padding read", Rule("0.1", y=0.1)
+        said = {"first update below .1": "about 900", "mean of the last 100 updates": ".02-.08"}
+        measured = dict(zip(said, (below, final), strict=True))
+        return Findings.of(
+            {"c36.loss": {"below_point_one": below, "final_loss": final}},
+            Table.of_columns("Loss", "quantity", {"source": said, "measured": measured}),
+            Figure.of(
+                "c36-loss",
+                "Training loss averaged over 20 updates; line: mean, band: range over seeds.",
+                draw_losses(title, {"": runs["read"]}, rule, y_range=(0, 3.4)),
             ),
-            "final_loss": measure_each(runs["read"], average_final_loss, SIZE),
-        }
-        figure = Figure(
-            "c36-loss",
-            "Training loss averaged over 20 updates; line: mean, band: range over seeds.",
-            (
-                Panel(
-                    "String reversal, padding read",
-                    "update",
-                    "cross-entropy (nats per letter)",
-                    (draw_loss(runs["read"], "", 0), Rule("0.1", y=0.1)),
-                    y_range=(0, 3.4),
-                ),
-            ),
+            f"The smoothed loss first falls below .1 at update {below.mean:.0f} on average (a seed"
+            f" where it never does counts as 4000) and ends at {final.mean:.3f}.",
         )
-        table = Table(
-            "Loss",
-            ("quantity", "source", "measured"),
-            (
-                ("first update below .1", "about 900", measures["below_point_one"]),
-                ("mean of the last 100 updates", ".02-.08", measures["final_loss"]),
-            ),
-        )
-        found = (
-            f"The smoothed loss first falls below .1 at update"
-            f" {measures['below_point_one'].mean:.0f} on average (a seed where it never does counts"
-            f" as 4000) and ends at {measures['final_loss'].mean:.3f}.",
-        )
-        return Findings({"c36.loss": measures}, (table,), (figure,), found)
 
 
 @EXPERIMENTS.register("chapter36/length")
@@ -96,24 +84,24 @@ class Length(Experiment):
                 (masked, ((5, 10), (11, 12), (13, 20))),
             )
         )
-        said = tuple(self.source.get(n, 0.0) for n in lengths)
-        source = Bars("source", tuple(map(float, lengths)), said, colour=7)
+        said = {n: self.source.get(n, 0.0) for n in lengths}
+        source = Bars("source", tuple(map(float, said)), tuple(said.values()), colour=7)
         accident, without = Bars.of("measured", read, 1), Bars.of("measured", masked, 0)
-        figure = Figure(
-            "c36-length",
-            "Exact match by string length, 200 strings each; whiskers: 95 % interval over seeds.",
-            (
+        short = average_lengths(masked, range(5, 8))
+        return Findings.of(
+            {"c36.length": own, "c36.length-masked": other},
+            Table.of_columns(
+                "Exact match by length",
+                "length",
+                {"source": said, "padding read": read, "padding masked": masked},
+            ),
+            Figure.of(
+                "c36-length",
+                "Exact match by string length, 200 strings each; whiskers: 95 % interval over"
+                " seeds.",
                 draw_lengths("Padding read (the source's accident)", 10, source, accident),
                 draw_lengths("Padding masked", 10, without),
             ),
-        )
-        table = Table(
-            "Exact match by length",
-            ("length", "source", "padding read", "padding masked"),
-            tuple((n, source, read[n], masked[n]) for n, source in zip(lengths, said, strict=True)),
-        )
-        short = average_lengths(masked, range(5, 8))
-        found = (
             f"With the padding read, lengths 5-7 reach {to_percent(own['accuracy_5_7'])} and"
             f" lengths 9-10 {to_percent(own['accuracy_9_10'])}.",
             f"With the padding masked, lengths 5-7 reach {to_percent(short)} and the whole training"
@@ -121,5 +109,3 @@ class Length(Experiment):
             f"Lengths 13-20, beyond the range: {to_percent(own['accuracy_13_20'])} with the padding"
             f" read, {to_percent(other['accuracy_13_20'])} with it masked.",
         )
-        measures = {"c36.length": own, "c36.length-masked": other}
-        return Findings(measures, (table,), (figure,), found)

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from regard.display import Figure, Heat, Panel, Table
+from regard.display import Figure, Heat, Line, Panel, Table
 from regard.instruments.result import to_floats
 from regard.models import Seq2Seq
-from regard.papers.chapter36._lengths import (
-    average_lengths,
-    draw_curves,
-    draw_lengths,
-    measure_by_length,
-)
+from regard.papers.chapter36._lengths import average_lengths, draw_lengths, measure_by_length
 from regard.papers.chapter36.attention import plan_long
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
 from regard.papers.framework.measures import to_percent
@@ -21,6 +16,7 @@ from regard.training import predict
 
 NAMES = {"fixed": "fixed vector", "attention": "attention"}
 SAMPLES = ("attention", "encoderdecoder")
+SPANS = ((5, 10), (11, 15), (16, 20), (21, 25), (26, 30))  # lengths
 
 
 @EXPERIMENTS.register("demo/first-look")
@@ -46,48 +42,44 @@ class FirstLook(Experiment):
         """Accuracy by length, sample strings, and where attention looks."""
         lengths = range(3, 31)
         curves = {label: measure_by_length(runs[name], lengths) for name, label in NAMES.items()}
-        by_length = Figure(
-            "demo-length",
-            "Exact match by string length, 200 strings each, one seed.",
-            (draw_lengths("Where the fixed vector fails", 25, *draw_curves(curves)),),
-        )
         task = runs["attention"][0].task()
-        models = {name: runs[name][0].model() for name in NAMES}
-        attention = Figure(
-            "demo-attention",
-            "Attention weights on two strings: each row is a letter that the decoder writes,"
-            " each column a letter that the encoder read. Reversal shows as a rising diagonal. It"
-            " runs one place to the right of the letter itself, because the state after a letter"
-            " knows that letter, too.",
-            tuple(_draw_attention(models["attention"], task, word) for word in SAMPLES),
-        )
-        samples = Table(
-            "What the models write",
-            ("string", *NAMES.values()),
-            tuple(
-                (word, *(_write(models[name], task, word) for name in NAMES))
-                for word in (*SAMPLES, "abcdefghijklmnopqrstuvwxy")
-            ),
-        )
-        table = Table(
-            "Exact match by length",
-            ("lengths", *curves),
-            tuple(
-                (f"{a}-{b}", *(average_lengths(c, range(a, b + 1)).mean for c in curves.values()))
-                for a, b in ((5, 10), (11, 15), (16, 20), (21, 25), (26, 30))
-            ),
-        )
+        models = {label: runs[name][0].model() for name, label in NAMES.items()}
+        words = (*SAMPLES, "abcdefghijklmnopqrstuvwxy")
+        written = {
+            label: {word: _write(model, task, word) for word in words}
+            for label, model in models.items()
+        }
+        spans = {f"{a}-{b}": range(a, b + 1) for a, b in SPANS}
+        right = {
+            label: {name: average_lengths(curve, span).mean for name, span in spans.items()}
+            for label, curve in curves.items()
+        }
         fixed, attending = (average_lengths(c, range(5, 26)) for c in curves.values())
         beyond = (
             f"{name} {to_percent(average_lengths(c, range(26, 31)))}" for name, c in curves.items()
         )
-        found = (
+        return Findings.of(
+            {},
+            Table.of_columns("Exact match by length", "lengths", right),
+            Table.of_columns("What the models write", "string", written),
+            Figure.of(
+                "demo-length",
+                "Exact match by string length, 200 strings each, one seed.",
+                draw_lengths("Where the fixed vector fails", 25, *Line.of_each(curves)),
+            ),
+            Figure.of(
+                "demo-attention",
+                "Attention weights on two strings: each row is a letter that the decoder writes,"
+                " each column a letter that the encoder read. Reversal shows as a rising diagonal."
+                " It runs one place to the right of the letter itself, because the state after a"
+                " letter knows that letter, too.",
+                *(_draw_attention(models["attention"], task, word) for word in SAMPLES),
+            ),
             f"Over the lengths of the training range the fixed vector reverses {to_percent(fixed)}"
             f" of the strings, attention {to_percent(attending)}.",
             f"Past the longest string of the training range (26-30 letters): {', '.join(beyond)}."
             " Attention removes the limit of the vector, not that of the training data.",
         )
-        return Findings({}, (table, samples), (by_length, attention), found)
 
 
 def _batch(task: Task, word: str) -> Batch:

@@ -34,6 +34,13 @@ class Findings:
     figures: tuple[Figure, ...] = ()
     found: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, measures: dict[str, Measures], *shown: Table | Figure | str) -> Findings:
+        """With what is shown of them, in the order of a page: tables, figures, sentences."""
+        tables = tuple(one for one in shown if isinstance(one, Table))
+        figures = tuple(one for one in shown if isinstance(one, Figure))
+        return cls(measures, tables, figures, tuple(one for one in shown if isinstance(one, str)))
+
 
 class Experiment(ABC):
     """One experiment of one paper. `plan` says what to train, `measure` looks at the runs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,10 +27,14 @@ def count_seeds(scale: Scale, quick: int = 2, full: int = 5) -> int:
     return quick if scale == "quick" else full
 
 
-def plan_seeds(count: int, task: str, model: str, **overrides: Any) -> list[RunConfig]:
-    """One configuration per seed. A dot in a key is written as two underscores."""
+def plan_seeds(seeds: int | Scale, task: str, model: str, **overrides: Any) -> list[RunConfig]:
+    """One configuration per seed, of so many seeds or of as many as a scale has by default.
+
+    A dot in a key is written as two underscores.
+    """
     from regard.runs.config import assemble
 
+    count = seeds if isinstance(seeds, int) else count_seeds(seeds)
     values = {key.replace("__", "."): value for key, value in overrides.items()}
     return [assemble(task, model, seed, values) for seed in range(count)]
 
@@ -64,15 +68,13 @@ def draw_shares(title: str, x: str, y: str, *marks: Mark, wide: bool = False) ->
     return Panel(title, x, y, marks, (0, 1.05), wide=wide)
 
 
-def join_figures(name: str, caption: str, *figures: Figure, titles: Sequence[str] = ()) -> Figure:
-    """The panels of several figures as one, with a word in front of each figure's titles."""
-    panels = [panel for figure in figures for panel in figure.panels]
-    if titles:
-        fronts = [titles[k] for k, figure in enumerate(figures) for _ in figure.panels]
-        panels = [
-            replace(panel, title=f"{front}: {panel.title[:1].lower()}{panel.title[1:]}")
-            for front, panel in zip(fronts, panels, strict=True)
-        ]
+def join_figures(name: str, caption: str, figures: Mapping[str, Figure]) -> Figure:
+    """The panels of several figures as one, each with its figure's word in front of its title."""
+    panels = (
+        replace(panel, title=f"{front}: {panel.title[:1].lower()}{panel.title[1:]}")
+        for front, figure in figures.items()
+        for panel in figure.panels
+    )
     return Figure(name, caption, tuple(panels))
 
 

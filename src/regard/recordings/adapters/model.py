@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -80,12 +81,11 @@ def record_model(
 
 def run_model(model: Seq2Seq, batch: Batch, inputs: Inputs, gates: bool) -> Pass:
     """One pass over a batch, encoded once, the decoder fed the teacher's words or its own."""
-    found: dict[str, Tensor] | None = {} if gates else None
-    memory = model.encode(batch.source, batch.source_lengths, found)
+    memory = model.encode(batch.source, batch.source_lengths, {} if gates else None)
     fed = batch.inputs
     if inputs == "own":
         fed = model.feed(memory, fed, torch.zeros(fed.shape[1], dtype=torch.bool))
-    return Pass(model, batch, memory, fed, model.decode(memory, fed, gates=found))
+    return Pass(model, batch, memory, fed, model.decode(memory, fed))
 
 
 def _sizes(batches: Sequence[Batch]) -> Sizes:
@@ -124,10 +124,7 @@ def _piece(done: Pass, also: Also) -> Chunk:
 
 def describe_site(site: Attended) -> Site:
     """What a recording says of an attention."""
-    return Site(
-        site.query_side, site.key_side, site.layer, site.scores.shape[1],
-        site.score, site.lag, site.plain, site.projected,
-    )  # fmt: skip
+    return Site(**{field.name: getattr(site, field.name) for field in fields(Site)})
 
 
 def _site_arrays(
