@@ -9,6 +9,7 @@ import pytest
 from command import Command
 
 from regard import train
+from regard.cli import _console
 
 TINY = {"updates": 1, "hidden": 4, "held_out": 4}
 
@@ -37,7 +38,7 @@ def test_runs_fit_the_terminal(
 ) -> None:
     (tmp_path / "runs" / "broken").mkdir()
     (tmp_path / "runs" / "broken" / "config.json").write_text("{}")
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(_console.out, "_width", 100)
     lines = regard("ls", "runs").stdout.splitlines()
     assert max(map(len, lines)) <= 100 and "1 more cannot be read" in "".join(lines)
     assert str(tmp_path) not in "".join(lines[1:])

@@ -185,8 +185,9 @@ def assemble(
         guessed.append("task")
     if model not in PRESETS:
         faults.append(PRESETS.describe_unknown(model))
-        model, recipe = nearest(model, PRESETS) or next(iter(PRESETS)), None
-        guessed.append("model")
+        guess, recipe = nearest(model, PRESETS), None
+        model = guess or next(iter(PRESETS))
+        guessed += [] if guess else ["model"]
     if recipe is not None and recipe not in recipes_of(model):
         faults.append(unknown(f"recipe of {model}", str(recipe), recipes_of(model)))
         recipe = None

@@ -55,7 +55,7 @@ class Claim:
         A `partial` experiment may leave measures out; then only what looks like a typo is refused.
         """
         for name in sorted(self.names - set(measures)):
-            guess = get_close_matches(name, measures, n=1, cutoff=0.8 if partial else 0.5)
+            guess = get_close_matches(name, measures, n=1, cutoff=0.7 if partial else 0.5)
             if guess or not partial:
                 hint = f" Did you mean '{guess[0]}'?" if guess else ""
                 known = ", ".join(sorted(measures)) or "nothing"
