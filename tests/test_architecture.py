@@ -13,7 +13,8 @@ SOURCE = Path(regard.__file__).parent
 
 # From left to right; a part may import what stands left of it.
 ORDER = [
-    "errors", "lazy", "plugins", "code", "registry", "config", "statistics", "display", "tasks",
+    "errors", "memory", "lazy", "plugins", "code", "registry", "config", "statistics", "display",
+    "tasks",
     "models", "training", "runs", "recordings", "instruments", "papers", "report",
     "contracts", "cli", "__main__",
 ]  # fmt: skip

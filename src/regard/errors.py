@@ -26,6 +26,16 @@ def in_words(error: OSError) -> str:
     return f"{error.strerror or error}{place}."
 
 
+def out_of_memory(error: BaseException) -> str | None:
+    """The fault of wanting more memory than there is, or None where the error is another."""
+    text = str(error)
+    refused = "memory" in text and "alloc" in text.lower()  # as torch has it
+    if not isinstance(error, MemoryError) and not refused:
+        return None
+    about = f" ({text.splitlines()[0][:200]})" if text else ""
+    return f"There is not enough memory{about}. Take smaller sizes, a smaller batch or less data."
+
+
 def together(calls: Iterable[Callable[[], T]]) -> list[T]:
     """What every call gives; where some fail, the faults of all of them at once."""
     given: list[T] = []

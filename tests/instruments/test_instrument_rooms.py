@@ -25,7 +25,7 @@ FILES = [
 
 def exported(room: str) -> dict[str, object]:
     module = import_module(f"regard.instruments.{room}")
-    return {name: getattr(module, name) for name in module.__all__}
+    return {name: thing for name, thing in vars(module).items() if not name.startswith("_")}
 
 
 def test_every_folder_is_a_room() -> None:

@@ -140,7 +140,7 @@ def test_what_is_wrongly_asked_is_said(runs: list[Run], tmp_path: Path) -> None:
         regard.timelapse(run, "breakdown", checkpoints=[0, 3])
     with pytest.raises(RegardError, match="Name a checkpoint"):
         regard.timelapse(run, "breakdown", checkpoints=[])
-    with pytest.raises(RegardError, match="1 position or more"):
+    with pytest.raises(RegardError, match="1 or more"):
         regard.timelapse(run, "breakdown", n=5, top=0)
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "config.json").write_text((run.folder / "config.json").read_text())

@@ -120,6 +120,15 @@ def test_the_pass_by_hand_is_the_walk_of_autograd(
         torch.testing.assert_close(quick[key], slow[key], msg=key)
 
 
+def test_the_way_back_can_be_taken_twice() -> None:
+    """As a program does that goes back once for each loss."""
+    model, given = build("baan", hidden=3 * OUTWEIGHS + 1), batch()
+    loss = total(model, given, torch.ones(3).bool())
+    learned = [p for p in model.parameters() if p.requires_grad]
+    once, again = (torch.autograd.grad(loss, learned, retain_graph=True) for _ in range(2))
+    torch.testing.assert_close(once, again, atol=0, rtol=0)
+
+
 @pytest.mark.parametrize("name", ["baan", "lstm"])
 def test_gradients_by_finite_differences(name: str) -> None:
     model, given = build(name, hidden=3 * OUTWEIGHS + 1), batch()

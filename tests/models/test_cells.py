@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.contracts.cell import CONTRACT, WIDE, check_gates, gradients, take_step
 from regard.contracts.contract import Check, ContractError
-from regard.models.layers.cells import CELLS, LSTM, Cell, TorchCell
+from regard.models.layers.cells import CELLS, LSTM, UGRNN, Cell, TorchCell
 
 NN = {"tanh": nn.RNN, "lstm": nn.LSTM, "gru-torch": nn.GRU}
 LENGTHS = torch.tensor([7, 1, 4, 7, 2])
@@ -23,6 +23,26 @@ def cell(request: pytest.FixtureRequest) -> Cell:
 @pytest.mark.parametrize("check", CONTRACT, ids=lambda check: check.__name__)
 def test_contract(cell: Cell, check: Check) -> None:
     check(cell)
+
+
+def test_the_way_back_can_be_taken_twice(cell: Cell) -> None:
+    x = torch.randn(3, 4, 6)
+    states, _ = cell(x, torch.tensor([4, 2, 1]))
+    first, second = (
+        torch.autograd.grad(states.sum(), list(cell.parameters()), retain_graph=True)
+        for _ in range(2)
+    )
+    torch.testing.assert_close(first, second, atol=0, rtol=0)
+
+
+def test_a_cell_needs_only_a_step() -> None:
+    class Slow(UGRNN):
+        kernel = None
+
+    slow, fast = Slow(6, 11), UGRNN(6, 11)
+    slow.load_state_dict(fast.state_dict())
+    x = torch.randn(5, 7, 6)
+    torch.testing.assert_close(slow(x, LENGTHS), fast(x, LENGTHS), **CLOSE)
 
 
 @pytest.mark.parametrize("name", NN)
@@ -43,7 +63,7 @@ def test_lstm_kernel_for_other_devices(lengths: Tensor | None) -> None:
     """On a CPU another path is taken, so the one for accelerators is tried here by hand."""
     cell = LSTM(6, 11)
     x = torch.randn(5, 7, 6, requires_grad=True)
-    ours, theirs = cell(x, lengths), cell.run_in_torch(x, lengths, None)
+    ours, theirs = cell(x, lengths), cell.run_packed(x, lengths, None)
     torch.testing.assert_close(theirs, ours, **CLOSE)
     for a, b in zip(
         gradients(cell, x, (ours[0], *ours[1]), ()),

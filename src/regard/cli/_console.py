@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from regard.display import Table
+from regard.display.escaping import escape_json, visible
 
 if TYPE_CHECKING:
     from regard.runs.config import RunConfig
@@ -31,18 +32,18 @@ def show(table: Table, as_json: bool, data: Any = None) -> None:
 
 def print_json(data: Any) -> None:
     """JSON on standard output, alone."""
-    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(escape_json(json.dumps(data, indent=2, ensure_ascii=False)) + "\n")
 
 
 def print_line(text: str) -> None:
     """A line as it is, however long: a path must stay whole."""
-    out.print(text, markup=False, highlight=False, soft_wrap=True)
+    out.print(visible(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def say(text: str) -> None:
     """A remark for people; not part of the output."""
     if err.is_terminal:
-        err.print(text, style="dim", highlight=False, markup=False)
+        err.print(visible(text), style="dim", highlight=False, markup=False)
 
 
 def show_results(

@@ -8,8 +8,9 @@ from typing import Any
 
 from regard.cli._options import parse_settings
 from regard.display import Table
-from regard.errors import RegardError, unknown
-from regard.runs.run import Run, list_runs, runs_folder
+from regard.errors import RegardError, in_words, unknown
+from regard.runs.files import read_json
+from regard.runs.run import Run, runs_folder
 
 COLUMNS = ("run", "task", "model", "preset", "seed", "state", "accuracy", "differs")
 Row = dict[str, Any]
@@ -18,8 +19,8 @@ Row = dict[str, Any]
 def list_table(folder: Path | None, words: Sequence[str], sort: str | None) -> Table:
     """The runs in a folder that fit `key=value` words, sorted by a column, setting or metric."""
     wanted, faults = parse_settings(list(words))
-    rows = [_describe(run) for run in list_runs(folder)]
-    count = len(rows)
+    place = folder or runs_folder()
+    rows = [_describe(path.parent) for path in sorted(place.glob("*/config.json"))]
     known = {key for row in rows for key in (*row, *row["settings"], *row["metrics"])}
     faults += [
         unknown("column or setting", key, known) for key in wanted if rows and key not in known
@@ -33,10 +34,8 @@ def list_table(folder: Path | None, words: Sequence[str], sort: str | None) -> T
         rows.sort(key=lambda row: _rank(_get(row, sort)))
     for row in rows:
         row["differs"] = _differences(row, [r for r in rows if _group(r) == _group(row)])
-    place = folder or runs_folder()
-    lost = len(list(place.glob("*/config.json"))) - count
-    title = f"Runs in {place}" + (f" ({lost} more cannot be read)" if lost else "")
-    return RunsTable(title, COLUMNS, tuple(tuple(row[c] for c in COLUMNS) for row in rows))
+    cells = tuple(tuple(row[column] for column in COLUMNS) for row in rows)
+    return RunsTable(f"Runs in {place}", COLUMNS, cells)
 
 
 class RunsTable(Table):
@@ -47,10 +46,26 @@ class RunsTable(Table):
         return [[Path(row[0]).name, *row[1:]] for row in super().cells()]
 
 
-def _describe(run: Run) -> Row:
-    """A run in plain values, its settings flat and its metrics beside them."""
-    from regard.runs.files import read_json
+def _describe(folder: Path) -> Row:
+    """A run's row; of one that cannot be read, why."""
+    try:
+        return _read(Run.open(folder))
+    except RegardError as error:
+        reason = error.faults[0]
+    except OSError as error:
+        reason = in_words(error)
+    nothing = {**dict.fromkeys(COLUMNS), "settings": {}, "metrics": {}}
+    return {
+        **nothing,
+        "run": str(folder),
+        "state": f"broken: {reason}",
+        "settings": {},
+        "metrics": {},
+    }
 
+
+def _read(run: Run) -> Row:
+    """A run in plain values, its settings flat and its metrics beside them."""
     path = run.folder / "provenance.json"
     about = read_json(path) if path.is_file() else {}
     config = run.config.to_json()

@@ -7,26 +7,45 @@ import platform
 import tempfile
 from collections.abc import Callable
 from importlib import import_module
+from typing import Annotated
 
 import typer
 
 import regard
-from regard.cli._options import Json
+from regard.cli._options import Json, RunsFolder
+from regard.errors import RegardError
 
 EXAMPLE = "regard doctor --json"
 
 
-def doctor(json: Json = False) -> None:
-    """Check that everything Regard needs is there and works."""
+def doctor(
+    runs: RunsFolder = None,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Remove what writers that died have left behind.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Check that everything Regard needs is there and works, and that no file is damaged."""
     from regard.cli._console import show
+    from regard.cli._files import check_leftovers, check_results, check_runs
     from regard.display import Table
+    from regard.papers.framework.result import results_folder
+    from regard.runs.run import runs_folder
 
+    folders = runs or runs_folder(), results_folder()
+    checks: dict[str, Callable[[], str]] = {
+        **CHECKS,
+        "files of runs": lambda: check_runs(folders[0]),
+        "results": lambda: check_results(folders[1]),
+        "leftovers": lambda: check_leftovers(folders, remove),
+    }
     rows = []
-    for name, check in CHECKS.items():
+    for name, check in checks.items():
         try:
             rows.append((name, "ok", check()))
         except Exception as error:
-            rows.append((name, "problem", f"{type(error).__name__}: {error}"))
+            known = isinstance(error, RegardError)
+            rows.append((name, "problem", f"{'' if known else type(error).__name__ + ': '}{error}"))
     show(Table("Doctor", ("check", "state", "found"), tuple(rows)), json)
     if any(state != "ok" for _, state, _ in rows):
         raise typer.Exit(2)

@@ -169,9 +169,9 @@ def _papers(_: Path | None) -> Rows:
 
 
 def _runs(folder: Path | None) -> Rows:
-    from regard.runs.run import list_runs
+    from regard.runs.run import runs_folder
 
-    return [(run,) for run in list_runs(folder)]
+    return [(path,) for path in (folder or runs_folder()).glob("*/config.json")]
 
 
 # Name -> title, columns, and rows; what is listed is imported when it is asked for.

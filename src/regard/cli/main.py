@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import warnings
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
-from regard.errors import RegardError, in_words
+from regard.errors import RegardError, in_words, out_of_memory
 from regard.plugins import RegardWarning, name_plugins
 
 # As `regard --help` lists them. Each is a file here: a function of that name, and an EXAMPLE.
@@ -76,12 +76,21 @@ def main() -> None:
     try:
         app()
     except RegardError as error:
-        for fault in error.faults:
-            print(f"regard: {fault}", file=sys.stderr)
-        sys.exit(2)
+        _refuse(*error.faults)
     except OSError as error:
-        print(f"regard: {in_words(error)}", file=sys.stderr)
-        sys.exit(2)
+        _refuse(in_words(error))
+    except (MemoryError, RuntimeError) as error:
+        if not (fault := out_of_memory(error)):
+            raise
+        _refuse(fault)
+
+
+def _refuse(*faults: str) -> NoReturn:
+    from regard.display.escaping import visible
+
+    for fault in faults:
+        print(f"regard: {visible(fault)}", file=sys.stderr)
+    sys.exit(2)
 
 
 if __name__ == "__main__":

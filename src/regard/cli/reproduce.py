@@ -57,5 +57,5 @@ def reproduce(
         console.out.print(claims_table(rows).rich())
     for result in results:
         for sentence in result.found:
-            console.out.print(sentence, markup=False, highlight=False)
+            console.print_line(sentence)
     console.print_line(f"The report: {path}")

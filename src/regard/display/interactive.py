@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -10,10 +11,10 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from regard.display.figure import (
-    PALETTE,
     SIGNS,
     Bars,
     Boxes,
+    Coloured,
     Edges,
     Figure,
     Heat,
@@ -28,6 +29,15 @@ from regard.display.figure import (
 TALLEST = 640  # pixels, of a matrix without numbers
 CROWDED = 64  # names along an axis; with more, cells have no gaps and some names are left out
 WIDTHS = 4  # of the lines of a graph: one trace has one width
+SHAPES = {"dot": ("circle", 5), "square": ("square", 9), "star": ("star", 12), "cross": ("x", 9)}
+SHADE: dict[str, Any] = {  # of a range of x
+    "fillcolor": "#999999",
+    "opacity": 0.15,
+    "line_width": 0,
+    "annotation_position": "top left",
+    "annotation_font_size": 10,
+    "layer": "below",
+}
 
 
 def plotly(figure: Figure) -> dict[str, Any]:
@@ -85,7 +95,7 @@ def _height(mark: Mark) -> int:
 
 def _panel(picture: go.Figure, panel: Panel, at: dict[str, int]) -> None:
     for mark in panel.marks:
-        for trace in _traces(mark):
+        for trace in TRACES[type(mark)](mark) if type(mark) in TRACES else ():
             picture.add_trace(trace, **at)
     for mark in panel.marks:  # plotly puts these only where a trace is already
         if isinstance(mark, Rule):
@@ -95,116 +105,76 @@ def _panel(picture: go.Figure, panel: Panel, at: dict[str, int]) -> None:
             if mark.x is not None:
                 picture.add_vline(mark.x, **note, **at)
         if isinstance(mark, Span):
-            picture.add_vrect(
-                mark.start,
-                mark.stop,
-                fillcolor="#999999",
-                opacity=0.15,
-                line_width=0,
-                annotation_text=escape(mark.label),
-                annotation_position="top left",
-                annotation_font_size=10,
-                layer="below",
-                **at,
-            )
+            text = escape(mark.label)
+            picture.add_vrect(mark.start, mark.stop, annotation_text=text, **SHADE, **at)
     picture.update_xaxes(title_text=escape(panel.x), type=_scale(panel.x_scale), **at)
     picture.update_yaxes(title_text=escape(panel.y), type=_scale(panel.y_scale), **at)
     if panel.square:
         axis = next(picture.select_xaxes(**at)).plotly_name.replace("axis", "")
         picture.update_yaxes(scaleanchor=axis, scaleratio=1, **at)
-    if any(isinstance(mark, Heat) for mark in panel.marks):
+    if panel.select(Heat):
         picture.update_xaxes(type="category", tickangle=0, nticks=16 * _crowded(panel), **at)
         picture.update_yaxes(type="category", autorange="reversed", **at)
     elif panel.y_range:
         picture.update_yaxes(range=list(panel.y_range), **at)
-    for mark in panel.marks:
-        if isinstance(mark, Edges):
-            picture.update_xaxes(showticklabels=False, ticks="", showline=False, **at)
-            picture.update_yaxes(
-                tickvals=[0, 1], ticktext=[escape(r) for r in mark.rows], showline=False, **at
-            )
-        if isinstance(mark, Boxes):
-            picture.update_xaxes(type="category", **at)
+    for edges in panel.select(Edges):
+        names = [escape(row) for row in edges.rows]
+        picture.update_xaxes(showticklabels=False, ticks="", showline=False, **at)
+        picture.update_yaxes(tickvals=[0, 1], ticktext=names, showline=False, **at)
+    if panel.select(Boxes):
+        picture.update_xaxes(type="category", **at)
 
 
 def _crowded(panel: Panel) -> bool:
     """Whether a matrix has more columns than there is room for names."""
-    heats = [mark for mark in panel.marks if isinstance(mark, Heat) and not mark.numbers]
-    return any(len(heat.columns) > CROWDED for heat in heats)
+    heats = panel.select(Heat)
+    return any(len(heat.columns) > CROWDED and not heat.numbers for heat in heats)
 
 
 def _scale(scale: str) -> str | None:
     return "log" if scale == "log" else None
 
 
-def _traces(mark: Mark) -> list[Any]:
-    match mark:
-        case Line():
-            return _line(mark)
-        case Bars():
-            return [_bars(mark)]
-        case Heat():
-            return [_heat(mark)]
-        case Points():
-            return [_points(mark)]
-        case Boxes():
-            return [_boxes(mark)]
-        case Edges():
-            return _edges(mark)
-        case _:
-            return []
+def _name(mark: Coloured) -> dict[str, Any]:
+    """How a mark is called, in the legend where it has a label."""
+    return {"name": escape(mark.label), "showlegend": bool(mark.label)}
 
 
 def _line(mark: Line) -> list[Any]:
-    colour = PALETTE[mark.colour % len(PALETTE)]
-    traces = []
-    if mark.low is not None and mark.high is not None:
-        traces.append(
-            go.Scatter(
-                x=[*mark.x, *mark.x[::-1]],
-                y=[*mark.high, *mark.low[::-1]],
-                fill="toself",
-                fillcolor=colour,
-                opacity=0.18,
-                line={"width": 0},
-                hoverinfo="skip",
-                showlegend=False,
-            )
-        )
-    line = go.Scatter(
-        x=list(mark.x),
-        y=list(mark.y),
-        name=escape(mark.label),
-        mode="lines+markers" if mark.points else "lines",
-        line={"color": colour, "dash": "dash" if mark.dashed else "solid"},
-        showlegend=bool(mark.label),
+    style = {"color": mark.paint, "dash": "dash" if mark.dashed else "solid"}
+    mode = "lines+markers" if mark.points else "lines"
+    line = go.Scatter(x=list(mark.x), y=list(mark.y), mode=mode, line=style, **_name(mark))
+    if mark.low is None or mark.high is None:
+        return [line]
+    band = go.Scatter(
+        x=[*mark.x, *mark.x[::-1]],
+        y=[*mark.high, *mark.low[::-1]],
+        fill="toself",
+        fillcolor=mark.paint,
+        opacity=0.18,
+        line={"width": 0},
+        hoverinfo="skip",
+        showlegend=False,
     )
-    return [*traces, line]
+    return [band, line]
 
 
-SHAPES = {"dot": ("circle", 5), "square": ("square", 9), "star": ("star", 12), "cross": ("x", 9)}
-
-
-def _points(mark: Points) -> Any:
+def _points(mark: Points) -> list[Any]:
     shape, size = SHAPES[mark.shape]
-    return go.Scatter(
+    opacity = 0.3 if mark.faint else 1.0
+    points = go.Scatter(
         x=list(mark.x),
         y=list(mark.y),
-        name=escape(mark.label),
         mode="markers+text" if mark.names else "markers",
         text=[escape(name) for name in mark.names] if mark.names else None,
         textposition="top right",
-        marker={
-            "symbol": shape,
-            "size": size * mark.size,
-            "color": PALETTE[mark.colour % len(PALETTE)],
-            "opacity": 0.3 if mark.faint else 1.0,
-        },
-        showlegend=bool(mark.label),
+        marker={"symbol": shape, "size": size * mark.size, "color": mark.paint, "opacity": opacity},
+        **_name(mark),
     )
+    return [points]
 
 
-def _bars(mark: Bars) -> Any:
+def _bars(mark: Bars) -> list[Any]:
     whiskers = None
     if mark.low is not None and mark.high is not None:
         whiskers = {
@@ -214,21 +184,15 @@ def _bars(mark: Bars) -> Any:
             "arrayminus": [max(0, y - low) for low, y in zip(mark.low, mark.y, strict=True)],
         }
     names = [escape(x) if isinstance(x, str) else x for x in mark.x]
-    return go.Bar(
-        x=names,
-        y=list(mark.y),
-        name=escape(mark.label),
-        error_y=whiskers,
-        marker_color=PALETTE[mark.colour % len(PALETTE)],
-        showlegend=bool(mark.label),
-    )
+    y = list(mark.y)
+    return [go.Bar(x=names, y=y, error_y=whiskers, marker_color=mark.paint, **_name(mark))]
 
 
-def _heat(mark: Heat) -> Any:
+def _heat(mark: Heat) -> list[Any]:
     values = [[None if v != v else v for v in row] for row in mark.values]
     # Positions may repeat a word, and a category axis would merge equal names.
     columns, rows = _distinct(mark.columns), _distinct(mark.rows)
-    return go.Heatmap(
+    cells = go.Heatmap(
         z=values,
         x=columns,
         y=rows,
@@ -241,21 +205,22 @@ def _heat(mark: Heat) -> Any:
         showscale=False,  # numbers, or the pointer, tell more than a scale of colours
         hovertemplate=f"%{{y}}, %{{x}}: %{{z:.3f}}<extra>{escape(mark.label)}</extra>",
     )
+    return [cells]
 
 
-def _boxes(mark: Boxes) -> Any:
-    return go.Box(
+def _boxes(mark: Boxes) -> list[Any]:
+    boxes = go.Box(
         x=[escape(name) for name in mark.x],
         lowerfence=list(mark.low),
         q1=list(mark.quarter),
         median=list(mark.median),
         q3=list(mark.three_quarters),
         upperfence=list(mark.high),
-        name=escape(mark.label),
-        marker_color=PALETTE[mark.colour % len(PALETTE)],
+        marker_color=mark.paint,
         line_width=1,
-        showlegend=bool(mark.label),
+        **_name(mark),
     )
+    return [boxes]
 
 
 def _edges(mark: Edges) -> list[Any]:
@@ -264,26 +229,22 @@ def _edges(mark: Edges) -> list[Any]:
     A line has a point in its middle, where the pointer finds it.
     """
     places = mark.places(0), mark.places(1)
+    widths = [min(WIDTHS - 1, int(strength * WIDTHS)) for strength in mark.strengths()]
+    lines = list(zip(mark.bottom, mark.top, mark.values, widths, strict=True))
     traces = []
-    strengths = mark.strengths()
     for width in range(WIDTHS):
         for sign, colour in zip((-1, 1), SIGNS, strict=True):
             x: list[float | None] = []
-            y: list[float | None] = []
             text: list[str] = []
-            for low, high, value, strength in zip(
-                mark.bottom, mark.top, mark.values, strengths, strict=True
-            ):
-                if min(WIDTHS - 1, int(strength * WIDTHS)) != width or (value > 0) != (sign > 0):
-                    continue
-                start, stop = places[0][low], places[1][high]
-                x += [start, (start + stop) / 2, stop, None]
-                y += [0, 0.5, 1, None]
-                text += [f"{mark.name(0, low)} → {mark.name(1, high)}: {value:.3g}"] * 4
+            for low, high, value, own in lines:
+                if own == width and (value > 0) == (sign > 0):
+                    start, stop = places[0][low], places[1][high]
+                    x += [start, (start + stop) / 2, stop, None]
+                    text += [f"{mark.name(0, low)} → {mark.name(1, high)}: {value:.3g}"] * 4
             traces.append(
                 go.Scatter(
                     x=x,
-                    y=y,
+                    y=[0, 0.5, 1, None] * (len(x) // 4),
                     text=[escape(words) for words in text],
                     hoverinfo="text",
                     mode="lines",
@@ -294,28 +255,34 @@ def _edges(mark: Edges) -> list[Any]:
                     showlegend=width == WIDTHS - 1,
                 )
             )
-    for row in (0, 1):
-        degrees = mark.degrees(row)
-        most = max(1, *degrees)
-        traces.append(
-            go.Scatter(
-                x=list(places[row]),
-                y=[row] * len(degrees),
-                text=[f"{escape(mark.name(row, n))}: {d} lines" for n, d in enumerate(degrees)],
-                hoverinfo="text",
-                mode="markers",
-                marker={
-                    "symbol": "line-ns-open",
-                    "color": "#222222",
-                    "size": [4 + 22 * degree / most for degree in degrees],
-                },
-                showlegend=False,
-            )
-        )
-    return traces
+    return [*traces, *(_nodes(mark, row) for row in (0, 1))]
+
+
+def _nodes(mark: Edges, row: int) -> Any:
+    degrees = mark.degrees(row)
+    sizes = [4 + 22 * degree / max(1, *degrees) for degree in degrees]
+    return go.Scatter(
+        x=list(mark.places(row)),
+        y=[row] * len(degrees),
+        text=[f"{escape(mark.name(row, n))}: {d} lines" for n, d in enumerate(degrees)],
+        hoverinfo="text",
+        mode="markers",
+        marker={"symbol": "line-ns-open", "color": "#222222", "size": sizes},
+        showlegend=False,
+    )
 
 
 def _distinct(names: tuple[str, ...]) -> list[str]:
     """Names made different by invisible marks, so that equal words keep their own place."""
     shown = [escape(name).replace("\n", "<br>") for name in names]
     return [name + "\u200b" * shown[:index].count(name) for index, name in enumerate(shown)]
+
+
+TRACES: dict[type[Any], Callable[[Any], list[Any]]] = {  # rules and spans have none
+    Line: _line,
+    Bars: _bars,
+    Heat: _heat,
+    Points: _points,
+    Boxes: _boxes,
+    Edges: _edges,
+}

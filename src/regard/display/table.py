@@ -9,6 +9,7 @@ from typing import Any
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from regard.display.escaping import visible
 from regard.statistics import Estimate, significant
 
 
@@ -45,11 +46,12 @@ class Table:
 
     def rich(self) -> RichTable:
         """For a terminal. Content is shown as it is, never read as markup."""
-        table = RichTable(title=self.title, title_justify="left", header_style="bold")
+        title = Text(visible(self.title))
+        table = RichTable(title=title, title_justify="left", header_style="bold")
         for column in self.columns:
-            table.add_column(Text(column), overflow="fold")
+            table.add_column(Text(visible(column)), overflow="fold")
         for row in self.cells():
-            table.add_row(*(Text(cell) for cell in row))
+            table.add_row(*(Text(visible(cell)) for cell in row))
         return table
 
     def to_json(self) -> dict[str, Any]:

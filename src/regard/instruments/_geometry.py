@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from regard.display import Panel, Points
+from regard.display.figure import Mark
+from regard.instruments.result import to_floats
 from regard.recordings.decomposition import Components
 from regard.recordings.storage import Array
 
@@ -41,6 +45,15 @@ class Axes:
         """The share of the variance in the first components."""
         return float(self.explained[:count].sum())
 
+    def draw_points(self, label: str, vectors: Array, colour: int, **how: Any) -> Points:
+        """Vectors (n, features) as marks in the first two components."""
+        x, y = self.project(vectors).T
+        return Points(label, to_floats(x), to_floats(y), colour, **how)
+
+    def draw_panel(self, title: str, marks: Sequence[Mark]) -> Panel:
+        """Marks in the plane of the first two components."""
+        return Panel(title, self.label(0), self.label(1), tuple(marks), square=True)
+
     def label(self, number: int) -> str:
         """An axis title with its share: PC 1 (62 %)."""
         share = self.explained[number] if number < len(self.explained) else 0.0
@@ -50,16 +63,21 @@ class Axes:
 def softmax(scores: Array) -> Array:
     """Over the last axis."""
     raised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    found: Array = raised / raised.sum(axis=-1, keepdims=True)
-    return found
+    return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
 
 
-def mean_finite(rows: Sequence[Array]) -> Array:
-    """The mean over seeds of what is a number, NaN where nothing is; some may be shorter."""
+def stack_padded(rows: Sequence[Array]) -> Array:
+    """Arrays of which some may be shorter as one, NaN where one has nothing. (row, …)"""
     shape = tuple(np.max([row.shape for row in rows], axis=0))
     values = np.full((len(rows), *shape), np.nan)
     for number, row in enumerate(rows):
         values[number][tuple(slice(size) for size in row.shape)] = row
+    return values
+
+
+def mean_finite(rows: Sequence[Array]) -> Array:
+    """The mean over seeds of what is a number, NaN where nothing is; some may be shorter."""
+    values = stack_padded(rows)
     finite = np.isfinite(values)
     counts = finite.sum(axis=0)
     sums = np.where(finite, values, 0).sum(axis=0)
@@ -71,21 +89,25 @@ def take_path(components: Components) -> Array:
     return components.temporal[: components.steps]
 
 
+def rank_frequent(counts: Array, least: float = 1) -> list[int]:
+    """The places of what was counted `least` times or more, the most frequent first."""
+    order = np.argsort(-counts, kind="stable")
+    return [int(place) for place in order if counts[place] >= least]
+
+
 def cosines(a: Array, b: Array) -> Array:
     """Cosines between all rows of two matrices. (n, features), (m, features) -> (n, m)"""
     tiny = np.finfo(float).tiny
     a = a / np.maximum(np.linalg.norm(a, axis=1, keepdims=True), tiny)
     b = b / np.maximum(np.linalg.norm(b, axis=1, keepdims=True), tiny)
-    found: Array = a @ b.T
-    return found
+    return np.asarray(a @ b.T)
 
 
 def rank(values: Array) -> Array:
     """Ranks, ties by the mean, for a rank correlation."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - (counts + 1) / 2
-    found: Array = middle[inverse]
-    return found
+    return np.asarray(middle[inverse])
 
 
 def correlation(a: Array, b: Array) -> float:

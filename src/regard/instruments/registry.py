@@ -30,6 +30,7 @@ P = ParamSpec("P")
 S = TypeVar("S")
 R = TypeVar("R", bound=Result[Any])
 POOL = "pool"
+LIMITS = {"ge": "{:g} or more", "gt": "more than {:g}", "le": "at most {:g}", "lt": "under {:g}"}
 
 
 class Instrument(Generic[P, R]):
@@ -148,7 +149,10 @@ class Instrument(Generic[P, R]):
 def _explain(error: ValidationError) -> str:
     """Why a setting does not fit, and which of the texts that do was meant."""
     reason = error.errors()[0]
-    options = re.findall("'(.*?)'", str(reason.get("ctx", {}).get("expected", "")))
+    context = reason.get("ctx", {})
+    if limits := [words.format(context[kind]) for kind, words in LIMITS.items() if kind in context]:
+        return f"it is {limits[0]}."
+    options = re.findall("'(.*?)'", str(context.get("expected", "")))
     guess = nearest(str(reason["input"]), options)
     hint = f" Did you mean '{guess}'?" if guess else ""
     return f"{reason['msg'].lower()}.{hint}"

@@ -32,7 +32,9 @@ SIZE: Range = (0.0, sys.float_info.max)  # what a size cannot leave; JSON has no
 
 
 class Measured(ABC):
-    """What was measured on one source."""
+    """What was measured on one source; `described` names what belongs beside the numbers."""
+
+    described: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def values(self) -> Mapping[Any, float]:
@@ -40,7 +42,7 @@ class Measured(ABC):
 
     def about(self) -> dict[str, Any]:
         """Plain data that belongs beside the numbers: which site, which block, …"""
-        return {}
+        return {name: getattr(self, name) for name in self.described}
 
 
 class Displayable(ABC):
@@ -100,7 +102,8 @@ class Result(Displayable, Generic[M]):
     """What an instrument found: one measurement per seed, and the settings it was asked with.
 
     Where numbers are named by tuples, `columns` names the parts; the table has a row for all parts
-    but the last and a column for each last part, under its name in `headers` where it is there.
+    but the last and a column for each last part. Numbers go by their names in `headers` where they
+    are there. `title` may name what the `first` seed and the `settings` have.
     `within` is the range that no number leaves, but for those whose last part is in `ranges`.
     """
 
@@ -146,19 +149,22 @@ class Result(Displayable, Generic[M]):
 
     def heading(self) -> str:
         """What stands above the table."""
-        return f"{self.title or self.name}, {self.over_seeds}"
+        title = (self.title or self.name).format(first=self.first, settings=self.settings)
+        return f"{title}, {self.over_seeds}"
 
     def table(self) -> Table:
         """The numbers, with their intervals."""
         found = self.by_key()
         if all(isinstance(key, str) for key in found):
-            return Table(self.heading(), (*self.columns, "measured"), tuple(found.items()))
+            named = self.estimates().items()
+            rows = tuple((self.headers.get(name, name), value) for name, value in named)
+            return Table(self.heading(), (*self.columns, "measured"), rows)
         last = list(dict.fromkeys(key[-1] for key in found))
-        rows = dict.fromkeys(tuple(key[:-1]) for key in found)
+        firsts = dict.fromkeys(tuple(key[:-1]) for key in found)
         return Table(
             self.heading(),
             (*self.columns, *(self.headers.get(name, name) for name in last)),
-            tuple((*row, *(found.get((*row, name)) for name in last)) for row in rows),
+            tuple((*row, *(found.get((*row, name)) for name in last)) for row in firsts),
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -204,11 +204,9 @@ def open_run(path: str | Path) -> Run:
 
 def _check_also(recording: Recording, also: Also) -> None:
     """Everything that an instrument reads besides the plain arrays has to have been recorded."""
-    names = recording.names()
+    known = {part for name in recording.names() for part in name.split(".")}
     for what in also:
-        ends = f".{what}" if what == "values" else f"{what}."
-        inside = any(ends in name for name in names) if what in ("values", "gates") else False
-        if not inside and what not in names:
+        if what not in known:
             raise RegardError(
                 f"This recording has no {what}. Record once more: record(…, also=('{what}',)), or"
                 f" `regard record RUN --also {what}`."

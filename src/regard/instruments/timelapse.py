@@ -183,20 +183,12 @@ def timelapse(
         whole = replace(seeds[0], seeds=tuple(m for seed in seeds for m in seed.seeds))
         moments.append(Moment(update, whole.estimates(), whole.figure()))
     moments.sort(key=lambda moment: moment.update)
-    courses = tuple(_course(moments, seed) for seed in range(len(many)))
+    courses = [
+        Course({m.update: {k: v.values[seed] for k, v in m.estimates.items()} for m in moments})
+        for seed in range(len(many))
+    ]
     of = INSTRUMENTS[instrument].result.name
-    about = {"of": of, "moments": tuple(moments), "left_out": left_out}
-    return TimelapseResult(courses, settings, **about)
-
-
-def _course(moments: Sequence[Moment], seed: int) -> Course:
-    """What one seed's run had at each moment."""
-    return Course(
-        {
-            moment.update: {name: value.values[seed] for name, value in moment.estimates.items()}
-            for moment in moments
-        }
-    )
+    return TimelapseResult(tuple(courses), settings, of, tuple(moments), left_out)
 
 
 def _check(name: str, n: int, settings: dict[str, Any]) -> tuple[dict[str, Any], bool]:

@@ -15,6 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.errors import RegardError, unknown
+from regard.recordings.describing import (
+    check_kinds,
+    check_shapes,
+    check_site,
+    check_types,
+    is_known,
+    limits_of,
+)
 from regard.recordings.site import AXIS_OF, PARTS, Site
 from regard.recordings.storage import Array, File, Storage, WithHeads
 from regard.tasks.vocabulary import Vocabulary
@@ -64,14 +72,17 @@ class Metadata:
     def from_json(cls, text: str) -> Metadata:
         """The inverse of `to_json`; also of what files of format 1 have."""
         data = json.loads(text)
+        check_types(data)
         version = data.pop("format")
-        if version not in (1, FORMAT):
+        if type(version) is not int or version not in (1, FORMAT):
             raise ValueError("it is of another version of Regard")
         for name in {"source_words", "target_words", "ends"} & set(data):
             data[name] = tuple(data[name])
         data["readout"] = {name: (int(a), int(b)) for name, (a, b) in data["readout"].items()}
         data["sites"] = {
-            name: Site(**site) if version == FORMAT else Site.from_format_1(name, site)
+            name: check_site(
+                name, Site(**site) if version == FORMAT else Site.from_format_1(name, site)
+            )
             for name, site in data["sites"].items()
         }
         return cls(**data)
@@ -240,12 +251,27 @@ def load_recording(path: str | Path) -> Recording:
         storage: Storage = file
         if json.loads(text)["format"] == 1:
             storage = WithHeads(file, _headless(file, metadata))
-        return Recording(storage, metadata)
-    except (KeyError, TypeError, ValueError, AttributeError, RegardError) as error:
+        recording = Recording(storage, metadata)
+        _check_arrays(recording, file)
+        return recording
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, RegardError) as error:
         raise RegardError(
             f"{path} is a safetensors file, but not a recording that this version of Regard"
             f" can read ({error}). Record again: `regard record RUN`."
         ) from None
+
+
+def _check_arrays(recording: Recording, file: File) -> None:
+    """Hold what a file says of its arrays against the arrays, before any of them is read."""
+    metadata, names = recording.metadata, recording.names()
+    if strange := [name for name in names if not is_known(name, metadata.sites, AXES)]:
+        raise ValueError(f"it has an array '{strange[0]}', which no recording has")
+    shapes = {name: recording.shape(name) for name in names}
+    axes = {name: recording.axes(name) for name in names}
+    check_shapes(shapes, axes, metadata.sites, metadata.readout)
+    check_kinds(file.kinds())
+    words = len(metadata.source_words), len(metadata.target_words)
+    file.limits.update(limits_of(words, shapes))
 
 
 def _headless(file: File, metadata: Metadata) -> frozenset[str]:

@@ -10,18 +10,28 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
+from math import prod
 from pathlib import Path
 from typing import Any, Protocol
+from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regard.errors import RegardError
+from regard.recordings.checks import (
+    CHECKS,
+    Sums,
+    as_bytes,
+    faults_of,
+    read_checks,
+    rows_of_block,
+)
+from regard.recordings.checks import Array as Array
+from regard.recordings.checks import Shape as Shape
+from regard.recordings.header import KINDS, read_header
+from regard.runs.places import name_part, naming, require_regular
 
-Array = NDArray[Any]
-Shape = tuple[int, ...]
-
-KINDS = {"F32": np.float32, "F64": np.float64, "I32": np.int32, "I64": np.int64, "BOOL": np.bool_}
 NAMES = {np.dtype(kind): name for name, kind in KINDS.items()}
 
 
@@ -58,11 +68,22 @@ class InMemory:
 
 
 class File:
-    """A safetensors file. Nothing is read but what is asked for."""
+    """A safetensors file. Nothing is read but the blocks of rows that are asked for.
+
+    A block is checked when it is first read: its checksum where the file has any, and whether its
+    values can be what they should be. `limits` are the numbers that an array of numbers may hold.
+    """
 
     def __init__(self, path: Path):
         self.path = path
-        self.header, self.metadata, self.begin = _header(path)
+        whole, self.metadata, self.begin = read_header(path)
+        self.header = {name: entry for name, entry in whole.items() if name != "__metadata__"}
+        self.limits: dict[str, tuple[int, int]] = {}
+        self.seen: set[tuple[str, int]] = set()
+        try:
+            self.checks = read_checks(whole, {name: self._kind(name) for name in self.header})
+        except ValueError as error:
+            raise self._damaged(str(error)) from None
 
     def names(self) -> list[str]:
         """The arrays that are there."""
@@ -73,18 +94,64 @@ class File:
         return tuple(self.header[name]["shape"])
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> Array:
-        """Some of its first axis, from the disk."""
-        entry = self.header[name]
-        shape, kind = entry["shape"], np.dtype(KINDS[entry["dtype"]])
-        if not shape:
-            start, stop = 0, None
-        stop = min(shape[0] if shape else 1, 2**62 if stop is None else stop)
-        row = int(np.prod(shape[1:], dtype=np.int64))
-        offset = self.begin + entry["data_offsets"][0] + start * row * kind.itemsize
-        count = max(0, stop - start) * row
+        """Some of its first axis, from the disk; what is read first is checked."""
+        kind, shape = self._kind(name)
+        rows = shape[0] if shape else 1
+        start, stop, _ = slice(start, stop).indices(rows)
+        stop = max(start, stop)
+        per = rows_of_block(shape, kind.itemsize)
+        blocks = range(start // per, -(-stop // per)) if stop > start else range(0)
+        if all((name, block) in self.seen for block in blocks):
+            values = self._load(name, start, stop)
+        else:
+            first = blocks[0] * per
+            whole = self._load(name, first, min(rows, blocks[-1] * per + per))
+            for block in blocks:
+                at = block * per - first
+                self._check(name, block, whole[at : at + per], block * per)
+            values = whole[start - first : stop - first]
+        return values if shape else values.reshape(())
+
+    def verify(self) -> None:
+        """Read every block of every array once."""
+        for name in self.names():
+            kind, shape = self._kind(name)
+            per = rows_of_block(shape, kind.itemsize)
+            for start in range(0, shape[0] if shape else 1, per):
+                self.read(name, start, start + per)
+
+    def kinds(self) -> dict[str, np.dtype[Any]]:
+        """What each array holds."""
+        return {name: self._kind(name)[0] for name in self.header}
+
+    def _kind(self, name: str) -> tuple[np.dtype[Any], Shape]:
+        return np.dtype(KINDS[self.header[name]["dtype"]]), self.shape(name)
+
+    def _load(self, name: str, start: int, stop: int) -> Array:
+        kind, shape = self._kind(name)
+        row = prod(shape[1:])
+        offset = self.begin + self.header[name]["data_offsets"][0] + start * row * kind.itemsize
         with self.path.open("rb") as file:
-            data = np.fromfile(file, dtype=kind, count=count, offset=offset)
-        return data.reshape((-1, *shape[1:]) if row else (max(0, stop - start), *shape[1:]))
+            data = np.fromfile(file, dtype=kind, count=(stop - start) * row, offset=offset)
+        if len(data) < (stop - start) * row:
+            raise self._damaged(f"'{name}' is cut off")
+        return data.reshape((stop - start, *shape[1:]))
+
+    def _check(self, name: str, block: int, values: Array, start: int) -> None:
+        if (name, block) in self.seen:
+            return
+        where = f"'{name}', rows {start} to {start + len(values) - 1}"
+        if self.checks and crc32(as_bytes(values)) != self.checks[name][block]:
+            raise self._damaged(f"{where}: the checksum is another")
+        if fault := faults_of(name, values, self.limits.get(name)):
+            raise self._damaged(f"{where}: there is {fault}")
+        self.seen.add((name, block))
+
+    def _damaged(self, what: str) -> RegardError:
+        return RegardError(
+            f"{self.path} is damaged ({what}), so nothing is computed from it. Restore it, or"
+            " record again: `regard record RUN`."
+        )
 
 
 class WithHeads:
@@ -106,29 +173,6 @@ class WithHeads:
         """Some of its first axis, from the disk."""
         values = self.file.read(name, start, stop)
         return values[:, None] if name in self.headless else values
-
-
-def _header(path: Path) -> tuple[dict[str, Any], dict[str, str], int]:
-    """The entries of a safetensors file, its metadata, and where its data begins."""
-    try:
-        with path.open("rb") as file:
-            size = int.from_bytes(file.read(8), "little")
-            total = os.fstat(file.fileno()).st_size
-            if not 2 <= size <= total - 8:
-                raise ValueError("its header has an impossible size")
-            header = json.loads(file.read(size))
-            metadata = header.pop("__metadata__", {})
-            for name, entry in header.items():
-                stop = 8 + size + entry["data_offsets"][1]
-                if stop > total:
-                    raise ValueError(f"'{name}' ends after the file does")
-                if entry["dtype"] not in KINDS:
-                    raise ValueError(f"'{name}' is of the kind {entry['dtype']}")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RegardError(
-            f"{path} is not a whole recording ({error}). Record again: `regard record RUN`."
-        ) from None
-    return header, metadata, 8 + size
 
 
 class Writer(Protocol):
@@ -158,39 +202,56 @@ class FileWriter:
         kinds: Mapping[str, tuple[np.dtype[Any], Shape]],
         metadata: Mapping[str, str],
     ):
-        self.path = path
-        self.part = path.with_name(f".{path.name}.{os.getpid()}.part")
         path.parent.mkdir(parents=True, exist_ok=True)
-        header: dict[str, Any] = {"__metadata__": dict(metadata)}
+        self.path, self.kinds, self.sums = require_regular(path), kinds, Sums(kinds)
+        self.part = name_part(path)
+        blank = self.sums.text({})  # as long as what takes its place when all rows are there
+        self.header: dict[str, Any] = {"__metadata__": {**metadata, CHECKS: blank}}
         end = 0
         for name, (kind, shape) in kinds.items():
-            size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+            size = prod(shape) * kind.itemsize
             entry = {"dtype": NAMES[kind], "shape": list(shape), "data_offsets": [end, end + size]}
-            header[name] = entry
+            self.header[name] = entry
             end += size
-        text = json.dumps(header).encode()
-        text += b" " * (-len(text) % 8)
-        self.header, self.kinds = header, kinds
+        text = self._text()
         self.begin = 8 + len(text)
         self.file = self.part.open("wb")
-        self.file.write(len(text).to_bytes(8, "little") + text)
-        self.file.truncate(self.begin + end)
+        with naming(path):
+            self.file.write(len(text).to_bytes(8, "little") + text)
+            self.file.truncate(self.begin + end)
+
+    def _text(self) -> bytes:
+        text = json.dumps(self.header).encode()
+        return text + b" " * (-len(text) % 8)
 
     def put(self, name: str, start: int, values: Array) -> None:
-        """Write some rows."""
+        """Write some rows; those of one array come in order."""
         kind, shape = self.kinds[name]
-        row = int(np.prod(shape[1:], dtype=np.int64)) * kind.itemsize
-        self.file.seek(self.begin + self.header[name]["data_offsets"][0] + start * row)
-        self.file.write(np.ascontiguousarray(values, dtype=kind).data)
+        rows = np.ascontiguousarray(values, dtype=kind)
+        self.sums.add(name, start, rows)
+        self.file.seek(
+            self.begin
+            + self.header[name]["data_offsets"][0]
+            + start * prod(shape[1:]) * kind.itemsize
+        )
+        with naming(self.path):
+            self.file.write(rows.data)
 
     def finish(self) -> None:
-        """The file is whole: give it its name."""
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        self.file.close()
+        """The file is whole: write its checksums, and give it its name."""
+        if missing := self.sums.missing:
+            raise RegardError(f"The rows of {', '.join(missing)} did not all come: not written.")
+        self.header["__metadata__"][CHECKS] = self.sums.text(self.header)
+        with naming(self.path):
+            self.file.seek(8)
+            self.file.write(self._text())
+            self.file.flush()
+            os.fsync(self.file.fileno())
+            self.file.close()
         self.part.replace(self.path)
 
     def abandon(self) -> None:
         """Leave nothing behind."""
-        self.file.close()
+        with suppress(OSError):  # what could not be written cannot be flushed, either
+            self.file.close()
         self.part.unlink(missing_ok=True)

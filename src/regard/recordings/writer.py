@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from math import prod
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any
 
 import numpy as np
 
 from regard.errors import RegardError
+from regard.memory import in_gib
+from regard.recordings.checks import find_no_number
 from regard.recordings.derived import nothing_of
 from regard.recordings.recording import Chunk, Metadata, Recording, load_recording
 from regard.recordings.storage import Array, FileWriter, InMemory, MemoryWriter, Shape, Writer
@@ -61,6 +65,7 @@ def write_recording(
         memory = MemoryWriter(kinds)
         _fill(memory, first, pieces, fixed, axes, sizes, watch)
         return Recording(InMemory(memory.arrays), metadata)
+    _check_disk(kinds, out)
     file = FileWriter(out, kinds, {"regard": metadata.to_json()})
     try:
         _fill(file, first, pieces, fixed, axes, sizes, watch)
@@ -81,14 +86,30 @@ def _fill(
     watch: Watch | None,
 ) -> None:
     for name, array in fixed.items():
+        require_numbers(name, array)
         writer.put(name, 0, array)
     done = 0
     for piece in chain([first], pieces):
         for name, array in piece.items():
+            require_numbers(name, array, done)
             writer.put(name, done, _widen(name, array, axes[name], sizes))
         done += len(piece["encoder.words"])
         if watch:
             watch(done, sizes.sample)
+
+
+def require_numbers(name: str, array: Array, done: int | None = None) -> None:
+    """Refuse what would make every result a wrong number: NaN and infinity.
+
+    `done` samples came before these; None where an array has no samples.
+    """
+    fault = find_no_number(name, array) if array.dtype.kind == "f" else None
+    if fault:
+        first = "" if done is None else f", counted from sample {done}"
+        raise RegardError(
+            f"'{name}' holds {fault}{first}, which is not a number. Mend it where it was made, or"
+            " mask the step."
+        )
 
 
 def _widen(name: str, array: Array, axes: tuple[str, ...], sizes: Sizes) -> Array:
@@ -108,12 +129,26 @@ def _choose_dtype(name: str, array: Array) -> np.dtype[Any]:
     return array.dtype
 
 
+def _reckon(kinds: dict[str, tuple[np.dtype[Any], Shape]]) -> int:
+    """The bytes of all arrays."""
+    return sum(prod(shape) * kind.itemsize for kind, shape in kinds.values())
+
+
+def _check_disk(kinds: dict[str, tuple[np.dtype[Any], Shape]], out: Path) -> None:
+    size = _reckon(kinds)
+    folder = next(path for path in out.absolute().parents if path.exists())
+    there = disk_usage(folder).free
+    if size > there:
+        raise RegardError(
+            f"This recording takes {in_gib(size)}, and {in_gib(there)} are free at {folder}."
+            " Record fewer samples (-n), or write elsewhere (out=FILE)."
+        )
+
+
 def _check_size(kinds: dict[str, tuple[np.dtype[Any], Shape]]) -> None:
-    size = sum(
-        int(np.prod(shape, dtype=np.int64)) * kind.itemsize for kind, shape in kinds.values()
-    )
+    size = _reckon(kinds)
     if size > IN_MEMORY:
         raise RegardError(
-            f"This recording takes {size / 2**30:.1f} GiB, too much for memory."
+            f"This recording takes {in_gib(size)}, too much for memory."
             " Give out=FILE (`regard record RUN --out FILE`), and it is written piece by piece."
         )

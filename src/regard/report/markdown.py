@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from regard.display import Figure, Table
+from regard.display.escaping import visible
 from regard.papers.framework.claims import ledger
 from regard.papers.framework.result import Result, estimate
 from regard.runs.files import write_json, write_whole
+from regard.runs.places import require_name
 
 
 def write_markdown(results: Sequence[Result], path: Path, title: str) -> Path:
@@ -31,17 +35,21 @@ def markdown(results: Sequence[Result], title: str) -> str:
     for result in results:
         parts += [f"## {plain(result.title)}", plain(result.about)]
         parts += [f"**{plain(sentence)}**" for sentence in result.found]
-        parts += [f"![{plain(f.caption)}](figures/{_file(result, f)})" for f in result.figures]
+        parts += [
+            f"![{plain(f.caption)}]({quote(f'figures/{_file(result, f)}')})" for f in result.figures
+        ]
         parts += [f"*{plain(f.caption)}*" for f in result.figures]
         parts += [table_text(table) for table in result.tables]
         parts += [
-            f"`{row['id']}` ({row['verdict']}): {plain(row['rule'])}." for row in result.claims
+            f"{code(row['id'])} ({plain(row['verdict'])}): {plain(row['rule'])}."
+            for row in result.claims
         ]
         settings = {name: _short(entry) for name, entry in result.settings.items()}
         origin = {k: result.provenance[k] for k in ("regard", "commit", "torch", "started")}
+        text = json.dumps({"runs": settings, "provenance": origin}, indent=1)
         parts.append(
-            f"<details><summary>Settings ({result.scale} scale)</summary>\n\n```json\n"
-            + json.dumps({"runs": settings, "provenance": origin}, indent=1)
+            f"<details><summary>Settings ({plain(result.scale)} scale)</summary>\n\n```json\n"
+            + text.replace("`", "\\u0060")  # no text can end the block
             + "\n```\n\n</details>"
         )
     return "\n\n".join(parts) + "\n"
@@ -60,11 +68,11 @@ def ledger_table(rows: Sequence[dict[str, Any]]) -> str:
     """The ledger: what the source says, what was measured, the verdict."""
     cells = tuple(
         (
-            f"`{row['id']}`",
+            code(row["id"]),
             plain(row["statement"]),
-            f"{row['headline']} = {estimate(row) or '–'}",
-            row["scale"] or "–",
-            f"**{row['verdict']}**",
+            plain(f"{row['headline']} = {estimate(row) or '–'}"),
+            plain(row["scale"] or "–"),
+            f"**{plain(row['verdict'])}**",
         )
         for row in rows
     )
@@ -83,16 +91,21 @@ def table_text(table: Table, raw: bool = False) -> str:
     return f"**{plain(table.title)}**\n\n{text}" if table.title else text
 
 
+def code(text: str) -> str:
+    """A name in type of its own; one that could end it is plain."""
+    return f"`{text}`" if re.fullmatch(r"[\w./:+-]+", text) else plain(text)
+
+
 def plain(text: str) -> str:
     """Text in which nothing is read as markup."""
-    text = escape(text, quote=False).replace("\n", " ")
+    text = escape(visible(text), quote=False).replace("\n", " ")
     for character in "\\`*_[]|#":
         text = text.replace(character, "\\" + character)
     return text
 
 
 def _file(result: Result, figure: Figure) -> str:
-    return f"{figure.name}-{result.scale}.svg"
+    return require_name(f"{figure.name}-{result.scale}.svg")
 
 
 def _short(entry: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from regard.models.layers.word_vectors import load_word_vectors
 from regard.models.seq2seq import Seq2Seq
 from regard.runs.files import content_hash
 from regard.runs.presets import PRESETS, preset_for, recipes_of
+from regard.runs.reckoning import refuse_absurd
 from regard.runs.weights import Sizes, load_weights
 from regard.tasks.task import TASKS, Task, TaskConfig
 from regard.training.config import TrainingConfig, missing_device
@@ -128,6 +129,7 @@ class RunConfig:
 
     def make_task(self) -> Task:
         """The task, ready to draw from; one object for all runs that learn it."""
+        refuse_absurd(self.task, self.model, self.training.batch)
         return _build_task(TASKS[self.task_name], self.task, tuple(self.task_data().values()))
 
     def make_model(self, task: Task) -> Seq2Seq:
@@ -142,6 +144,7 @@ class RunConfig:
 
     def blank_model(self, sizes: Sizes) -> Seq2Seq:
         """The model for vocabularies of these sizes, without weights that it may be given."""
+        refuse_absurd(self.task, self.model, self.training.batch)
         seed_everything(self.seed, 0)
         kind: Any = MODELS[self.model_kind][1]
         built: Seq2Seq = kind(self.model, *sizes)

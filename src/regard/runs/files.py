@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -16,13 +16,14 @@ from safetensors import SafetensorError, safe_open
 
 from regard.errors import RegardError
 from regard.runs.checksums import note, read_checked
-from regard.runs.places import name_part, naming, require_regular
+from regard.runs.places import name_part, naming, require_inside, require_regular
 from regard.runs.seals import is_sealed, seal
 
 if TYPE_CHECKING:  # torch takes seconds to import, and most files hold no tensors
     from torch import Tensor
 
 MISSING = "missing"  # the hash of a file that is not there
+BUSY = "is being written by another process"
 SETTLED = 2.0  # seconds after which a change of a file is sure to change its time, too
 
 
@@ -63,6 +64,7 @@ def read_json(path: Path) -> Any:
 
 def write_noted(folder: Path, path: Path, content: bytes) -> None:
     """Write a file of a run's folder, and before that its hash into the run's list."""
+    require_inside(folder, path)
     note(folder, path, sha256(content).hexdigest())
     write_whole(path, content)
 
@@ -144,13 +146,21 @@ def locked(folder: Path) -> Iterator[None]:
             file.seek(0)
             holder = file.read().strip() or "unknown"
             raise RegardError(
-                f"{folder} is being written by another process (id {holder})."
+                f"{folder} {BUSY} (id {holder})."
                 " Wait until it has finished, or stop it, and ask again."
             )
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
         yield
+
+
+def wait_for(folder: Path, seconds: float = 0.5) -> None:
+    """Come back when no other process writes to `folder`."""
+    while True:
+        with suppress(RegardError), locked(folder):
+            return
+        time.sleep(seconds)
 
 
 def _take(descriptor: int) -> bool:

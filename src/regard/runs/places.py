@@ -33,6 +33,13 @@ def require_regular(path: Path) -> Path:
     return path
 
 
+def require_inside(folder: Path, path: Path) -> Path:
+    """The path, if no link on the way leads out of a folder."""
+    if not path.parent.resolve().is_relative_to(folder.resolve()):
+        raise RegardError(f"{path.parent} leads out of {folder}, so nothing was written.")
+    return path
+
+
 def require_name(name: str) -> str:
     """A name for a file, if it is one: it cannot lead into another folder."""
     if name in ("", ".", "..") or re.search(r"[/\\\x00-\x1f\x7f]", name):

@@ -193,10 +193,13 @@ def load_run(folder: str | Path) -> Run:
 
 
 def list_runs(root: str | Path | None = None) -> list[Run]:
-    """All runs in a folder, by name; folders that are no readable runs are passed over."""
+    """All runs in a folder, by name; folders that are no readable runs are passed over.
+
+    `regard ls runs` and `regard doctor` say which those are, and why.
+    """
     found = []
     for path in sorted(Path(root or runs_folder()).glob("*/config.json")):
-        with suppress(RegardError):
+        with suppress(RegardError, OSError):
             found.append(Run.open(path.parent))
     return found
 

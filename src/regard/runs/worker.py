@@ -13,7 +13,7 @@ import warnings
 from pathlib import Path
 from typing import Any, TextIO
 
-from regard.errors import RegardError, in_words
+from regard.errors import RegardError, in_words, out_of_memory
 from regard.plugins import PluginWarning
 from regard.runs.config import RunConfig
 from regard.runs.execution import execute
@@ -52,8 +52,9 @@ def _serve(order: dict[str, Any], news: TextIO) -> None:
         raise
     except OSError as error:
         tell(event="failed", faults=[in_words(error)])
-    except Exception:
-        tell(event="failed", faults=[f"A run ended unexpectedly.\n{traceback.format_exc()}"])
+    except Exception as error:
+        unexpected = f"A run ended unexpectedly.\n{traceback.format_exc()}"
+        tell(event="failed", faults=[out_of_memory(error) or unexpected])
 
 
 if __name__ == "__main__":

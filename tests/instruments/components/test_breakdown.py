@@ -198,7 +198,7 @@ def test_intervals_of_shares_stay_within_0_and_1() -> None:
 
 def test_refused() -> None:
     kept = brute.recording(brute.arrays())
-    with pytest.raises(RegardError, match="1 position or more"):
+    with pytest.raises(RegardError, match="top=0 does not fit breakdown: it is 1 or more"):
         breakdown(kept, top=0)
     with pytest.raises(RegardError, match="attention site"):
         breakdown(kept, site="atention")

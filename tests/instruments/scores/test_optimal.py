@@ -17,7 +17,7 @@ from torch import Tensor
 import regard
 from regard import Recording, RegardError, optimal_attention
 from regard.instruments.scores._optimal_weights import optimal_for_sentences, optimal_weights
-from regard.instruments.scores.optimal_attention import AdditiveReadout, Terms, solve_rows
+from regard.instruments.scores.optimal_attention import Terms, read_terms, solve_rows
 from regard.models import Seq2Seq, Transformer
 from regard.models.transformer import TransformerConfig
 from regard.tasks import Batch
@@ -173,7 +173,7 @@ def recorded(model: Seq2Seq, batch: Batch, **options: object) -> Recording:
 
 
 def additive_terms(model: Seq2Seq, batch: Batch) -> Terms:
-    (terms,) = AdditiveReadout(recorded(model, batch)).read()
+    (terms,) = read_terms(recorded(model, batch))
     return terms
 
 
@@ -192,7 +192,7 @@ def test_terms_add_up_to_the_logits(wiring: dict[str, str]) -> None:
 def test_pieces_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     recording = recorded(recurrent("dot"), phrases(12))
     whole = optimal_attention(recording).first
-    monkeypatch.setitem(AdditiveReadout.read.__globals__, "PIECE", 1)  # sentence by sentence
+    monkeypatch.setitem(read_terms.__globals__, "PIECE", 1)  # sentence by sentence
     pieces = optimal_attention(recording).first
     assert pieces.values() == pytest.approx(whole.values(), abs=2e-6)
     assert pieces.words == whole.words and pieces.picture.target == whole.picture.target

@@ -83,8 +83,8 @@ def test_boxes_show_the_sampled_units() -> None:
 
 def test_activations_that_cannot_be() -> None:
     recording = brute.recording(brute.arrays())
-    for wrong in ({"units": 0}, {"width": 0.0}):
-        with pytest.raises(RegardError, match="1 or more"):
+    for wrong, fits in (({"units": 0}, "1 or more"), ({"width": 0.0}, "more than 0")):
+        with pytest.raises(RegardError, match=fits):
             activations(recording, **wrong)  # type: ignore[arg-type]
     given = brute.arrays()
     alone = {name: given[name] for name in ("encoder.states", "encoder.words", "encoder.mask")}

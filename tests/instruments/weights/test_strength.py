@@ -83,5 +83,5 @@ def test_strength_by_hand(tmp_path: Path) -> None:
     assert values["p"] == np.median(odds)
     with pytest.raises(RegardError, match="one ranking"):
         strength(run, ranking="both")
-    with pytest.raises(RegardError, match="top lies"):
+    with pytest.raises(RegardError, match="does not fit strength: it is under 1"):
         strength(run, top=1.0)

@@ -129,7 +129,7 @@ def test_links_of_scores() -> None:
     assert regard.aer(logs, gold).figure().panels
     with pytest.raises(RegardError, match="negative"):
         regard.aer(logs, gold, threshold=0.5)
-    with pytest.raises(RegardError, match="share of a row"):
+    with pytest.raises(RegardError, match="threshold=2 does not fit aer: it is at most 1"):
         regard.aer(scores, gold, threshold=2)
     with pytest.raises(RegardError, match="same pairs"):
         regard.aer(scores, gold[:1])

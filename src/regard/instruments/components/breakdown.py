@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from regard.display import Bars, Figure, Line, Panel, Table
-from regard.errors import RegardError
-from regard.instruments._geometry import mean_finite
+from regard.instruments._geometry import mean_finite, rank_frequent
+from regard.instruments._settings import Count
 from regard.instruments.components._terms import TERMS, nine_terms, substituted_terms
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, Measured, Result, to_floats
@@ -40,14 +40,11 @@ class Shares(Measured):
     site: str
     exact: bool  # the score is bilinear, so that the terms add up to it
     top: int
+    described = ("top", "site", "exact")
 
     def values(self) -> dict[str, float]:
         """The nine absolute shares."""
         return dict(zip(TERMS, map(float, self.absolute), strict=True))
-
-    def about(self) -> dict[str, Any]:
-        """How many positions, where, and whether the terms add up."""
-        return {"top": self.top, "site": self.site, "exact": self.exact}
 
 
 class Totals:
@@ -107,14 +104,13 @@ class Totals:
 
 def _per_step(shares: Tensor) -> Array:
     """Sums over samples and positions. (term, sample, target, k) -> (term, target)"""
-    found: Array = shares.sum(dim=1).sum(dim=2).double().numpy()  # far faster than both at once
-    return found
+    return np.asarray(shares.sum(dim=1).sum(dim=2).double())  # far faster than both at once
 
 
-@dataclass(frozen=True)
 class Breakdown(Result[Shares]):
     """The nine shares over seeds."""
 
+    title = "Breakdown of the alignment, top {first.top}"
     within = SHARE
 
     @property
@@ -131,8 +127,7 @@ class Breakdown(Result[Shares]):
     def table(self) -> Table:
         """Absolute and signed share of each term."""
         rows = tuple((name, value, self.signed[name]) for name, value in self.estimates().items())
-        title = f"Breakdown of the alignment, top {self.first.top}, {self.over_seeds}"
-        return Table(title, ("term (decoder-encoder)", "share", "signed"), rows)
+        return Table(self.heading(), ("term (decoder-encoder)", "share", "signed"), rows)
 
     def pairs(self, least: int = 20) -> Table:
         """Word pairs by how often they are among the top positions, with their shares."""
@@ -156,8 +151,8 @@ class Breakdown(Result[Shares]):
             ("other six", by_step[3:].sum(axis=0)),
         )
         lines = tuple(
-            Line(label, steps, to_floats(values), colour=number, points=True)
-            for number, (label, values) in enumerate(groups)
+            Line(label, steps, to_floats(values), colour=colour, points=True)
+            for colour, (label, values) in enumerate(groups)
         )
         how = "" if self.first.exact else " The score is not bilinear: terms by substitution."
         return Figure(
@@ -186,7 +181,7 @@ class Breakdown(Result[Shares]):
 
 @instrument(Breakdown)
 def breakdown(
-    recording: Recording, top: int = 5, site: str | None = None, per_sample: bool = False
+    recording: Recording, top: Count = 5, site: str | None = None, per_sample: bool = False
 ) -> Shares:
     """Shares of the nine terms of the alignment, over the `top` source positions of each step.
 
@@ -195,8 +190,6 @@ def breakdown(
     bilinear, terms are found by substitution (`substituted_terms`). `per_sample` keeps the
     shares of every sample, which takes memory for each.
     """
-    if top < 1:
-        raise RegardError(f"top={top} does not fit: look at 1 position or more.")
     parts = recording.decomposition.site(site)
     info, name = parts.site, parts.name
     target = recording.shape(f"{info.query_side}.words")[1]
@@ -262,8 +255,7 @@ def _rank_common(components: Components) -> Array:
     """Each word's place among the most frequent ones, -1 for the others."""
     counts = components.counts.sum(axis=1)
     places = np.full(len(counts), -1, dtype=np.int64)
-    order = np.argsort(-counts, kind="stable")[:COMMON]
-    order = order[counts[order] > 0]
+    order = rank_frequent(counts)[:COMMON]
     places[order] = np.arange(len(order))
     return places
 
@@ -273,21 +265,16 @@ def _average(totals: Totals, recording: Recording, name: str, site: Site, top: i
     per_step = np.maximum(totals.counts.sum(axis=0), 1)
     steps = int(np.flatnonzero(totals.counts.sum(axis=0)).max(initial=0)) + 1
     heads = np.maximum(totals.counts.sum(axis=1), 1)[:, None]
-    names = [
-        {
-            int(place): recording.words(side)[number]
-            for number, place in enumerate(common)
-            if place >= 0
-        }
-        for side, common in zip((site.query_side, site.key_side), totals.common, strict=True)
-    ]
-    width = int(totals.common[1].max()) + 1
-    pairs = {
-        (names[0][int(i) // width], names[1][int(i) % width]): np.append(
-            totals.pairs[:-1, i] / totals.pairs[-1, i], totals.pairs[-1, i]
-        )
-        for i in np.flatnonzero(totals.pairs[-1])
-    }
+    sides = (recording.words(side) for side in (site.query_side, site.key_side))
+    ours, theirs = (
+        {int(place): word for word, place in zip(words, common, strict=True) if place >= 0}
+        for words, common in zip(sides, totals.common, strict=True)
+    )
+    pairs = {}
+    for index in np.flatnonzero(totals.pairs[-1]):
+        own, other = divmod(int(index), int(totals.common[1].max()) + 1)
+        sums, times = totals.pairs[:-1, index], totals.pairs[-1, index]
+        pairs[ours[own], theirs[other]] = np.append(sums / times, times)
     return Shares(
         totals.absolute.sum(axis=(0, 2)) / count,
         totals.signed.sum(axis=(0, 2)) / count,
@@ -305,5 +292,4 @@ def _per_sample(totals: Totals) -> Array | None:
     if not totals.samples:
         return None
     places = np.concatenate(totals.places)[:, None]
-    found: Array = np.concatenate(totals.samples) / np.maximum(places, 1)
-    return found
+    return np.asarray(np.concatenate(totals.samples) / np.maximum(places, 1))

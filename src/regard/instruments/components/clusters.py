@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.display import Figure, Panel, Points
+from regard.display import Figure
 from regard.errors import RegardError
 from regard.instruments._geometry import Axes
 from regard.instruments.registry import instrument
-from regard.instruments.result import Measured, Result, to_floats
+from regard.instruments.result import Measured, Result
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
 
@@ -62,7 +62,6 @@ class Groups(Measured):
         }
 
 
-@dataclass(frozen=True)
 class ClustersResult(Result[Groups]):
     """Groups of each seed; the figure shows the first."""
 
@@ -73,20 +72,16 @@ class ClustersResult(Result[Groups]):
         axes = Axes.of(vectors)
         marks = []
         for colour, word in enumerate(seed.before):
-            flat = axes.project(seed.states[seed.group == colour][:SHOWN])
-            label = f"{word} {seed.word}"
-            x, y = to_floats(flat[:, 0]), to_floats(flat[:, 1])
-            marks.append(Points(label, x, y, colour))
-            own = axes.project(seed.others[word][None])[0]
-            marks.append(
-                Points("", (float(own[0]),), (float(own[1]),), colour, "cross", 1.4, names=(word,))
-            )
+            states = seed.states[seed.group == colour][:SHOWN]
+            marks.append(axes.draw_points(f"{word} {seed.word}", states, colour))
+            own, cross = seed.others[word][None], {"shape": "cross", "size": 1.4}
+            marks.append(axes.draw_points("", own, colour, **cross, names=(word,)))
         return Figure(
             "clusters",
             f"Encoder states of '{seed.word}' without their temporal component, by the word before"
             " it (dots), and those words' own input components (crosses). Silhouette"
             f" {self.estimates()['silhouette']}, {self.over_seeds}; the first is shown.",
-            (Panel(f"'{seed.word}'", axes.label(0), axes.label(1), tuple(marks), square=True),),
+            (axes.draw_panel(f"'{seed.word}'", marks),),
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from regard.display import Figure, Heat, Panel, Table
 from regard.errors import RegardError
+from regard.instruments._geometry import rank_frequent
 from regard.instruments.registry import instrument
 from regard.instruments.result import Measured, Result, to_floats
 from regard.recordings.recording import Recording
@@ -52,7 +53,6 @@ class Dictionary(Measured):
         } | lengths
 
 
-@dataclass(frozen=True)
 class DictionaryResult(Result[Dictionary]):
     """Dictionaries over seeds."""
 
@@ -143,8 +143,7 @@ def dictionary(recording: Recording, part: str = "", least: int = 5) -> Dictiona
 
 def _list_frequent(counts: Array, words: tuple[str, ...], least: int) -> list[int]:
     """The numbers of the words seen often enough, the most frequent first."""
-    order = np.argsort(-counts, kind="stable")
-    return [int(n) for n in order if counts[n] >= max(least, 1) and words[n] not in NEVER]
+    return [n for n in rank_frequent(counts, max(least, 1)) if words[n] not in NEVER]
 
 
 def reads_projected_values(recording: Recording) -> bool:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.display import Figure, Heat, Line, Panel
-from regard.errors import RegardError
-from regard.instruments._geometry import mean_finite, rank_correlation, softmax
+from regard.instruments._geometry import mean_finite, rank_correlation, softmax, stack_padded
+from regard.instruments._settings import Count
 from regard.instruments.registry import instrument
 from regard.instruments.result import Measured, Result, to_floats
 from regard.recordings.recording import Recording
@@ -39,7 +39,6 @@ class Offsets(Measured):
         }
 
 
-@dataclass(frozen=True)
 class OffsetResult(Result[Offsets]):
     """Offsets over seeds."""
 
@@ -55,12 +54,9 @@ class OffsetResult(Result[Offsets]):
             "softmax(μ·μ), scaled by row",
             numbers=False,
         )
-        longest = max(len(s.best) for s in self.seeds)
-        best = np.full((self.n, longest), np.nan)  # seeds may have seen phrases of other lengths
-        for number, s in enumerate(self.seeds):
-            best[number, : len(s.best)] = s.best
+        best = stack_padded([s.best for s in self.seeds])  # phrases may have other lengths
         data = mean_finite([s.data for s in self.seeds])
-        steps = to_floats(range(1, longest + 1))
+        steps = to_floats(range(1, best.shape[1] + 1))
         lines = (
             Line(
                 "largest μ·μ",
@@ -87,7 +83,7 @@ class OffsetResult(Result[Offsets]):
 @instrument(OffsetResult)
 def offset(
     recording: Recording,
-    window: int = 5,
+    window: Count = 5,
     site: str | None = None,
     head: int = 0,
     reach: float = 0.0,
@@ -99,8 +95,6 @@ def offset(
     not, it is what mean lengths imply: s · (mean source length / mean target length) − s.
     Only decoder steps that at least a share `reach` of the samples have are looked at.
     """
-    if window < 1:
-        raise RegardError(f"window={window} does not fit: look at 1 step or more on each side.")
     parts = recording.decomposition.site(site)
     steps = parts.head(head)[0].reached(reach)
     shares = softmax(parts.temporal(head)[:steps])  # (target, source)

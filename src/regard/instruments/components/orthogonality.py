@@ -38,7 +38,6 @@ class Angles(Measured):
         return means | {"chance": self.chance}
 
 
-@dataclass(frozen=True)
 class OrthogonalityResult(Result[Angles]):
     """Angles over seeds."""
 

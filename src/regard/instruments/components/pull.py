@@ -9,6 +9,7 @@ import numpy as np
 from regard.display import Bars, Figure, Line, Panel, Table
 from regard.errors import RegardError
 from regard.instruments._geometry import mean_finite
+from regard.instruments._settings import Count
 from regard.instruments.components.word_clouds import find_frequent
 from regard.instruments.registry import instrument
 from regard.instruments.result import Measured, Result, to_floats
@@ -52,17 +53,17 @@ class Pull(Measured):
         return found
 
 
-@dataclass(frozen=True)
 class PullResult(Result[Pull]):
     """Pulls over seeds."""
+
+    title = "Pull of the input-delta components"
 
     def table(self) -> Table:
         """A row per word."""
         found = self.estimates()
         words = [word for word in self.first.words if word in found]
         rows = tuple((word, found[word], found.get(f"slope of {word}", "")) for word in words)
-        title = f"Pull of the input-delta components, {self.over_seeds}"
-        return Table(title, ("word", "(χ+Δ)·μ at t = s", "slope per step of t − s"), rows)
+        return Table(self.heading(), ("word", "(χ+Δ)·μ at t = s", "slope per step of t − s"), rows)
 
     def figure(self) -> Figure:
         """Bars at t = s, and lines over the offset."""
@@ -90,8 +91,8 @@ class PullResult(Result[Pull]):
 @instrument(PullResult)
 def pull(
     recording: Recording,
-    window: int = 5,
-    words: int = SHOWN,
+    window: Count = 5,
+    words: Count = SHOWN,
     site: str | None = None,
     head: int = 0,
 ) -> Pull:
@@ -99,8 +100,6 @@ def pull(
 
     μ is that of the queries, χ + Δ that of the keys, in one `head` of one attention `site`.
     """
-    if window < 1 or words < 1:
-        raise RegardError("window and words are 1 or more.")
     parts = recording.decomposition.site(site)
     (queries, keys), info = parts.head(head), parts.site
     if not info.bilinear:

@@ -8,7 +8,7 @@ import numpy as np
 
 from regard.display import Figure, Heat, Panel
 from regard.errors import RegardError
-from regard.instruments._geometry import cosines
+from regard.instruments._geometry import cosines, rank_frequent
 from regard.instruments.registry import instrument
 from regard.instruments.result import Measured, Result, count_nouns, to_floats
 from regard.recordings.recording import Recording
@@ -37,7 +37,6 @@ class Corners(Measured):
         }
 
 
-@dataclass(frozen=True)
 class SimplexResult(Result[Corners]):
     """The corners of each seed; the figure shows the mean cosines of those with equal words."""
 
@@ -69,13 +68,8 @@ def simplex(recording: Recording, words: str = "") -> Corners:
     if words:
         chosen = vocabulary.encode([word.strip() for word in words.split(",")])
     else:
-        totals = encoder.counts.sum(axis=1)
-        order = np.argsort(-totals, kind="stable")
-        chosen = sorted(
-            [int(n) for n in order if totals[n] and vocabulary.words[n] not in vocabulary.special][
-                :30
-            ]
-        )
+        plain = [word not in vocabulary.special for word in vocabulary.words]
+        chosen = sorted(rank_frequent(encoder.counts.sum(axis=1) * plain)[:30])
     if len(chosen) < 3:
         raise RegardError(f"A simplex needs three words or more; there are {len(chosen)}.")
     chi = encoder.input[chosen]

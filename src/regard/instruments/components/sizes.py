@@ -24,7 +24,6 @@ class Sizes(Measured):
         return self.shares
 
 
-@dataclass(frozen=True)
 class SizesResult(Result[Sizes]):
     """The sizes of the components over seeds."""
 

@@ -27,8 +27,7 @@ class Trajectories(Measured):
     @property
     def best(self) -> Array:
         """The source step with the largest μ_s·μ_t, for each decoder step. (target,)"""
-        found: Array = self.attention.argmax(axis=1)
-        return found
+        return np.asarray(self.attention.argmax(axis=1))
 
     def values(self) -> dict[str, float]:
         """Explained variance, how diagonal softmax(μ·μ) is, and how the paths join.
@@ -75,7 +74,6 @@ def _adjacent(points: Array) -> float:
     return float((np.abs(nearest - np.arange(len(points))) == 1).mean())
 
 
-@dataclass(frozen=True)
 class TrajectoriesResult(Result[Trajectories]):
     """The paths of each seed; the figure shows the first."""
 
@@ -105,13 +103,7 @@ class TrajectoriesResult(Result[Trajectories]):
             "Mean states over time (square: first step, star: last)."
             f" {explained}{seed.axes.share(3):.0%} in three, first of {self.over_seeds}.",
             (
-                Panel(
-                    "Temporal components",
-                    seed.axes.label(0),
-                    seed.axes.label(1),
-                    tuple(marks),
-                    square=True,
-                ),
+                seed.axes.draw_panel("Temporal components", marks),
                 Panel("softmax(μ·μ)", "source step", "decoder step", (heat,)),
             ),
         )

@@ -8,11 +8,14 @@ import numpy as np
 
 from regard.display import Bars, Figure, Panel, Table
 from regard.errors import RegardError
+from regard.instruments._geometry import rank_frequent
 from regard.instruments.registry import instrument
 from regard.instruments.result import Measured, Result, estimate_over_seeds
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
+from regard.statistics import Estimate
 
+SHOWN = 20
 ROUNDING = 1e-10  # a variance this small beside the squared states is float32's rounding
 
 
@@ -30,37 +33,28 @@ class Spread(Measured):
         return {"left": left, "drop": 1 - left}
 
 
-@dataclass(frozen=True)
 class VarianceResult(Result[Spread]):
     """Ratios over seeds."""
+
+    title = "Variance left without μ, encoder"
 
     def table(self) -> Table:
         """The mean over words, then the most frequent words."""
         rows = [("all words", self.estimates()["left"])]
-        shown = self._shown()
+        rows += self._by_word().items()
+        return Table(self.heading(), ("word", "left"), tuple(rows))
+
+    def _by_word(self) -> dict[str, Estimate]:
+        """Of the most frequent words of the first seed, those that all seeds have."""
         found = estimate_over_seeds(
             [dict(zip(s.words, map(float, s.ratios), strict=True)) for s in self.seeds]
         )
-        rows += [(word, found[word]) for word in shown]
-        title = f"Variance left without μ, encoder, {self.over_seeds}"
-        return Table(title, ("word", "left"), tuple(rows))
-
-    def _shown(self) -> list[str]:
-        order = np.argsort(-self.first.counts, kind="stable")[:20]
-        every = [set(seed.words) for seed in self.seeds]
-        shared = set.intersection(*every)
-        return [self.first.words[n] for n in order if self.first.words[n] in shared]
+        words = [self.first.words[n] for n in rank_frequent(self.first.counts)[:SHOWN]]
+        return {word: found[word] for word in words if word in found}
 
     def figure(self) -> Figure:
         """One bar per word."""
-        shown = self._shown()
-        found = estimate_over_seeds(
-            [
-                {w: float(r) for w, r in zip(seed.words, seed.ratios, strict=True) if w in shown}
-                for seed in self.seeds
-            ]
-        )
-        bars = Bars.of("", {word: found[word] for word in shown})
+        bars = Bars.of("", self._by_word())
         left = self.estimates()["left"]
         return Figure(
             "variance",

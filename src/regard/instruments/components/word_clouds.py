@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.display import Figure, Line, Panel, Points
-from regard.instruments._geometry import Axes
+from regard.display import Figure, Line, Points
+from regard.instruments._geometry import Axes, rank_frequent
 from regard.instruments.components.dictionary import reads_projected_values
 from regard.instruments.registry import instrument
-from regard.instruments.result import Measured, Result, to_floats
+from regard.instruments.result import Measured, Result
 from regard.recordings.decomposition import Components
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
@@ -42,7 +42,6 @@ class Clouds(Measured):
         }
 
 
-@dataclass(frozen=True)
 class WordCloudsResult(Result[Clouds]):
     """The input components of each seed; the figure shows the first."""
 
@@ -52,14 +51,9 @@ class WordCloudsResult(Result[Clouds]):
         marks: list[Line | Points] = []
         reach = float(np.abs(seed.axes.project(seed.chi)).max()) if len(seed.chi) else 1.0
         for colour, cloud in enumerate(seed.clouds):
-            flat = seed.axes.project(cloud)
-            marks.append(
-                Points("", to_floats(flat[:, 0]), to_floats(flat[:, 1]), colour, faint=True)
-            )
+            marks.append(seed.axes.draw_points("", cloud, colour, faint=True))
         if len(seed.decoder):
-            flat = seed.axes.project(seed.decoder)
-            x, y = to_floats(flat[:, 0]), to_floats(flat[:, 1])
-            marks.append(Points("decoder", x, y, 7, size=0.6, faint=True))
+            marks.append(seed.axes.draw_points("decoder", seed.decoder, 7, size=0.6, faint=True))
         for word, vector in seed.readouts.items():
             tip = seed.axes.turn(vector[None])[0]
             length = max(float(np.linalg.norm(tip)), 1e-12)
@@ -67,8 +61,8 @@ class WordCloudsResult(Result[Clouds]):
             marks.append(Line("", (0.0, float(tip[0])), (0.0, float(tip[1])), colour=7))
             marks.append(Points("", (float(tip[0]),), (float(tip[1]),), 7, size=0.1, names=(word,)))
         for colour, word in enumerate(seed.words):
-            flat = seed.axes.project(seed.chi[colour][None])[0]
-            marks.append(Points(word, (float(flat[0]),), (float(flat[1]),), colour, "cross", 1.4))
+            chi, cross = seed.chi[colour][None], {"shape": "cross", "size": 1.4}
+            marks.append(seed.axes.draw_points(word, chi, colour, **cross))
         return Figure(
             "word_clouds",
             "Encoder states without their temporal component (dots; grey: the decoder's), the"
@@ -76,15 +70,7 @@ class WordCloudsResult(Result[Clouds]):
             " (lines, by output word), in the principal components of χ."
             f" First of {self.over_seeds};"
             f" {seed.axes.share(2):.0%} of the variance of χ is in the two components shown.",
-            (
-                Panel(
-                    "Input components",
-                    seed.axes.label(0),
-                    seed.axes.label(1),
-                    tuple(marks),
-                    square=True,
-                ),
-            ),
+            (seed.axes.draw_panel("Input components", marks),),
         )
 
 
@@ -128,8 +114,7 @@ def word_clouds(recording: Recording) -> Clouds:
 
 def find_frequent(components: Components, words: tuple[str, ...], count: int) -> list[int]:
     """The numbers of the most frequent words."""
-    totals = components.counts.sum(axis=1)
-    order = [int(n) for n in np.argsort(-totals, kind="stable")[:count] if totals[n]]
+    order = rank_frequent(components.counts.sum(axis=1))[:count]
     return sorted(order, key=lambda number: words[number])
 
 
@@ -149,5 +134,5 @@ def _readouts(recording: Recording) -> dict[str, Array]:
     counts = np.zeros(len(vectors))
     for chunk in recording.chunks(["targets", "decoder.mask"]):
         counts += np.bincount(chunk["targets"][chunk["decoder.mask"]], minlength=len(counts))
-    order = [int(n) for n in np.argsort(-counts, kind="stable")[:SHOWN] if counts[n]]
+    order = rank_frequent(counts)[:SHOWN]
     return {recording.words("decoder")[number]: vectors[number] for number in order}

@@ -16,18 +16,13 @@ from regard.errors import RegardError, together
 from regard.instruments.result import SHARE, Measured, Result
 from regard.instruments.sources import Runs
 from regard.models.seq2seq import Seq2Seq
-from regard.runs import Run, RunConfig, run_all
+from regard.runs import Run, RunConfig
 from regard.runs.files import packed, write_whole
 from regard.runs.run import final_metrics
 from regard.tasks.corpus import CorpusTask
 from regard.training.evaluation import UNBOUNDED
 
 Trainer = Callable[[Sequence[RunConfig], Path], list[Run]]  # how runs are made
-
-
-def side_by_side(configs: Sequence[RunConfig], root: Path) -> list[Run]:
-    """All runs of some configurations, one process a core."""
-    return run_all(configs, root)
 
 
 @dataclass(frozen=True)
@@ -129,7 +124,6 @@ class Stages(Measured):
         }
 
 
-@dataclass(frozen=True)
 class StagesResult(Result[Stages]):
     """Accuracies over models, stage by stage."""
 

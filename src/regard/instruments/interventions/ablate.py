@@ -5,8 +5,8 @@ The causal test of what shares suggest: a term may be large and not matter, or s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,10 +52,10 @@ class Ablated(Measured):
         return found
 
 
-@dataclass(frozen=True)
 class AblateResult(Result[Ablated]):
     """Accuracies over seeds."""
 
+    title = "Word accuracy after a change of the attention"
     within = SHARE
 
     def label(self, key: Key) -> str:
@@ -70,8 +70,7 @@ class AblateResult(Result[Ablated]):
         found = self.estimates()
         base = found["baseline"].mean
         rows = tuple((name, value, base - value.mean) for name, value in found.items())
-        title = f"Word accuracy after a change of the attention, {self.over_seeds}"
-        return Table(title, ("change", "accuracy", "lost"), rows)
+        return Table(self.heading(), ("change", "accuracy", "lost"), rows)
 
     def figure(self) -> Figure:
         """One panel per way, bars by where, a colour per part."""
@@ -211,21 +210,13 @@ class Edit:
         return (own * self.mask[:, :, None]).roll(1, dims=0)  # another sample, the same step
 
 
-@contextmanager
-def _apply(edits: Mapping[nn.Module, Edit]) -> Iterator[None]:
-    handles = [point.register_forward_hook(edit) for point, edit in edits.items()]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
 def _measure_accuracy(
     model: Seq2Seq, batches: Sequence[Batch], edits: Mapping[nn.Module, Edit]
 ) -> float:
     right = words = 0
-    with _apply(edits):
+    with ExitStack() as hooks:
+        for point, edit in edits.items():
+            hooks.callback(point.register_forward_hook(edit).remove)
         for batch in batches:
             for edit in edits.values():
                 edit.prepare(batch)

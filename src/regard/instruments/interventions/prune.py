@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import nn
 
 from regard.display import Figure
 from regard.errors import RegardError, together
+from regard.instruments._settings import Share
 from regard.instruments.interventions._retrain import (
     Changed,
     Stages,
@@ -24,14 +24,13 @@ from regard.instruments.interventions._retrain import (
     keep_shares,
     require_finished,
     retrain,
-    side_by_side,
 )
 from regard.instruments.registry import instrument
 from regard.instruments.result import count_nouns
 from regard.instruments.sources import Runs
 from regard.instruments.weights._unit_strengths import strongest, unit_strengths
 from regard.models.seq2seq import Seq2Seq
-from regard.runs import Run
+from regard.runs import Run, run_all
 
 What = Literal["units", "weights"]
 Mask = Literal["held", "free", "both", "none"]
@@ -45,7 +44,6 @@ class Pruned(Stages):
     left: float = 1.0  # the share of all parameters that is not zero
 
 
-@dataclass(frozen=True)
 class PruneResult(StagesResult):
     """Accuracies over runs: as it was, pruned, and retrained in either way."""
 
@@ -80,13 +78,13 @@ class PruneResult(StagesResult):
 @instrument(PruneResult, Runs(), at_once=True)
 def prune(
     runs: Sequence[Run],
-    keep: Annotated[float, Field(gt=0, le=1)] = 0.05,
+    keep: Share = 0.05,
     what: What = "units",
     mask: Mask = "both",
     updates: int | None = None,
     epochs: int | None = None,
     out: str | Path | None = None,
-    train: Trainer = side_by_side,
+    train: Trainer = run_all,
 ) -> tuple[Pruned, ...]:
     """Keep the strongest share of units or weights, measure, retrain, measure (baan2019, 5.2).
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,18 +21,16 @@ from regard.instruments.interventions._retrain import (
     keep_shares,
     open_finished,
     retrain,
-    side_by_side,
 )
 from regard.instruments.registry import instrument
 from regard.instruments.result import count_nouns
 from regard.instruments.sources import Runs
-from regard.runs import Run
+from regard.runs import Run, run_all
 
 # Settings that give equal shapes another meaning, and a part of the names that they are about.
 MEANING = {"cell": ("weight_ih", "weight_hh"), "heads": ("attention.",)}
 
 
-@dataclass(frozen=True)
 class SwapResult(StagesResult):
     """Accuracies over pairs of runs: as it was, with the other's component, and retrained."""
 
@@ -67,7 +64,7 @@ def swap(
     updates: int | None = None,
     epochs: int | None = None,
     out: str | Path | None = None,
-    train: Trainer = side_by_side,
+    train: Trainer = run_all,
 ) -> tuple[Stages, ...]:
     """Put a donor's component into a run's model, freeze it, train the rest (baan2019, 5.1).
 
@@ -81,7 +78,8 @@ def swap(
 
     >>> regard.swap(guided, baseline, "decoder.embedding", epochs=100)  # doctest: +SKIP
     """
-    return tuple(_swap_all(runs, donors, [component], updates, epochs, out, train)[component])
+    (found,) = swaps(runs, donors, [component], updates, epochs, out, train)
+    return found.seeds
 
 
 def swaps(
@@ -91,24 +89,9 @@ def swaps(
     updates: int | None = None,
     epochs: int | None = None,
     out: str | Path | None = None,
-    train: Trainer = side_by_side,
+    train: Trainer = run_all,
 ) -> list[SwapResult]:
     """`swap` for several components, each by itself; all are trained side by side."""
-    found = _swap_all(runs, donors, components, updates, epochs, out, train)
-    return [
-        SwapResult(tuple(seeds), {"component": component}) for component, seeds in found.items()
-    ]
-
-
-def _swap_all(
-    runs: Any,
-    donors: Any,
-    components: Sequence[str],
-    updates: int | None,
-    epochs: int | None,
-    out: str | Path | None,
-    train: Trainer,
-) -> dict[str, list[Stages]]:
     into, given = together([partial(open_finished, runs), partial(open_finished, donors)])
     if len(into) != len(given):
         both = f"{count_nouns(len(into), 'receiving run')} and {count_nouns(len(given), 'donor')}"
@@ -132,7 +115,9 @@ def _swap_all(
         }
         made = Stages(stages, {"retrained": str(new.folder)})
         found.setdefault(component, []).append(made)
-    return found
+    return [
+        SwapResult(tuple(seeds), {"component": component}) for component, seeds in found.items()
+    ]
 
 
 def exchange(

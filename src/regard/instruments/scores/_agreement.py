@@ -84,8 +84,7 @@ def agree_by_row(u: Array, v: Array, mask: Array, top: float) -> Array:
     above = ((v > level) & mask).sum(axis=1)
     # 0.07 · 100 is 7.000000000000001 in floating point: a ceiling must not see that.
     allowed = np.ceil(np.round(top * mask.sum(axis=1), 9))
-    found: Array = above < allowed
-    return found
+    return np.asarray(above < allowed)
 
 
 def contextualised(value: float, agreements: Any, performances: Any) -> tuple[float, bool]:

@@ -53,5 +53,4 @@ def _rows(u: Array, v: Array, mask: Array) -> Array:
 def _signs(values: Array, gap: int) -> Array:
     """The sign of the difference of positions `gap` apart. (row, source) -> (row, source − gap)"""
     early, late = values[:, :-gap], values[:, gap:]
-    signs: Array = (late > early).view(np.int8) - (late < early).view(np.int8)
-    return signs
+    return np.asarray((late > early).view(np.int8) - (late < early).view(np.int8))

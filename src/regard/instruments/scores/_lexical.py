@@ -1,58 +1,34 @@
-"""What the two lexical probes share: β, its numbers, and its picture (snell2021, 2.2 to 2.4)."""
+"""What the two lexical probes share: β and its numbers (snell2021, 2.2 to 2.4)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
-from regard.display import Figure
-from regard.instruments.result import CORRELATION, SHARE, Measured, Result
-from regard.instruments.scores._picture import draw_scores
+from regard.instruments.result import CORRELATION, SHARE
+from regard.instruments.scores._picture import Pictured, PicturedResult
 from regard.instruments.scores._scores import Scores
 
 
-@dataclass(frozen=True)
-class Probed(Measured):
-    """β of one model beside something to compare it with."""
-
-    scores: Scores  # log β
-    beside: Scores | None  # α, or what was asked to be compared
-    words: tuple[list[str], list[str]]
-    found: dict[str, float]
-
-    def values(self) -> dict[str, float]:
-        """Mean β, and agreements."""
-        return self.found
+class Probed(Pictured):
+    """log β of one model beside something to compare it with."""
 
     @property
     def beta(self) -> Scores:
         """β itself."""
         return Scores(np.exp(self.scores.values) * self.scores.mask, self.scores.mask)
 
+    drawn = beta
 
-@dataclass(frozen=True)
-class ProbeOfWords(Result[Probed]):
-    """A lexical probe over seeds; the figure shows the first's first sentence."""
 
-    shown: ClassVar[str]
-    compared: ClassVar[str]
+class ProbeOfWords(PicturedResult[Probed]):
+    """A lexical probe over seeds."""
+
+    caption = (
+        "Probability of each target word if all attention were at one source word, for one"
+        " sentence."
+    )
     within = SHARE
     ranges = {"Kendall τ of α and β": CORRELATION, "Kendall τ of β and β^px": CORRELATION}
-
-    def figure(self) -> Figure:
-        """β for one sentence, and what it is compared with."""
-        panels = {self.shown: self.first.beta}
-        if self.first.beside is not None:
-            panels[self.compared] = self.first.beside
-        return draw_scores(
-            self.name,
-            "Probability of each target word if all attention were at one source word, for one"
-            f" sentence. {self.over_seeds}; the first is shown.",
-            panels,
-            self.first.words,
-        )
 
 
 def describe_beta(scores: Scores) -> dict[str, float]:

@@ -106,8 +106,7 @@ class Scores:
     @property
     def lengths(self) -> Array:
         """How many positions each row has. (sample, target)"""
-        found: Array = self.mask.sum(axis=2)
-        return found
+        return np.asarray(self.mask.sum(axis=2))
 
     def matching(self, mask: Array) -> Scores:
         """The same scores where `mask` is True, too. mask (sample, target, source)"""
@@ -147,5 +146,4 @@ def _mask(mask: Any, shape: tuple[int, ...]) -> Array:
 
 def pairs_of(recording: Recording) -> Array:
     """Where both a target and a source word are. (sample, target, source)"""
-    found: Array = recording["decoder.mask"][:, :, None] & recording["encoder.mask"][:, None, :]
-    return found
+    return np.asarray(recording["decoder.mask"][:, :, None] & recording["encoder.mask"][:, None, :])

@@ -40,7 +40,6 @@ class Compared(Measured):
         return {"top": self.agreement.top}
 
 
-@dataclass(frozen=True)
 class AgreementResult(Result[Compared]):
     """A, Â and τ over the models that were compared with the first."""
 

@@ -6,8 +6,6 @@ Before attention is learned, it is learned already.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from regard.errors import RegardError
@@ -24,7 +22,6 @@ from regard.instruments.sources import Recordings
 from regard.recordings.recording import Recording
 
 
-@dataclass(frozen=True)
 class LexicalResult(ProbeOfWords):
     """The lexical probe over seeds."""
 

@@ -18,7 +18,7 @@ from regard.instruments.scores._optimal_weights import optimal_for_sentences
 from regard.instruments.scores._reading import read_words
 from regard.instruments.sources import Recordings
 from regard.recordings.decomposition import as_tensor
-from regard.recordings.recording import Chunk, Recording
+from regard.recordings.recording import Recording
 
 PIECE = 2**24  # numbers of γ, or of logits, that a piece of a recording may have
 LOSSES = {"loss": "the model's α", "optimal loss": "α^opt", "uniform loss": "uniform"}
@@ -36,44 +36,32 @@ class Terms(NamedTuple):
     target_mask: Tensor  # (sample, target)
 
 
-class AdditiveReadout:
-    """γ_l = W_c v_l and γ_s = W_s s_t + b of eqs. 27-28, from a recording with `values`.
+def read_terms(recording: Recording) -> Iterator[Terms]:
+    """γ_l = W_c v_l and γ_s = W_s s_t + b of eqs. 27-28, in float64, from one with `values`.
 
     v_l is what attention mixes, so that W_c v_l is the context's share when position l has all
     weight. The model attends after the step, with one head, and its logits are one linear map of
-    state and context; any other is refused.
+    state and context; any other is refused. Piece by piece, so that neither γ nor the logits of
+    one are large.
     """
-
-    def __init__(self, recording: Recording):
-        self.recording, self.site = recording, _find_site(recording)
-        self.context = as_tensor(recording.readout("context"))  # (vocab, features)
-        has_state = "state" in recording.metadata.readout
-        self.state = as_tensor(recording.readout("state")) if has_state else None
-        bias = "readout.bias" in recording
-        self.bias = as_tensor(recording["readout.bias"]) if bias else None
-
-    def read(self) -> Iterator[Terms]:
-        """Piece by piece, so that neither γ nor the logits of one are large."""
-        recording = self.recording
-        longest = max(recording.shape(f"{side}.words")[1] for side in ("encoder", "decoder"))
-        names = ["decoder.states", "targets", "encoder.mask", "decoder.mask"]
-        names += [f"{self.site}.values", f"{self.site}.weights"]
-        for chunk in recording.chunks(names, max(1, PIECE // (longest * len(self.context)))):
-            yield self.terms(chunk)
-
-    def terms(self, chunk: Chunk) -> Terms:
-        """The terms of one piece, in float64."""
+    site = _find_site(recording)
+    readout = {part: as_tensor(recording.readout(part)).mT for part in recording.metadata.readout}
+    vocab = readout["context"].shape[1]
+    bias = as_tensor(recording["readout.bias"]) if "readout.bias" in recording else None
+    longest = max(recording.shape(f"{side}.words")[1] for side in ("encoder", "decoder"))
+    names = ["decoder.states", "targets", "encoder.mask", "decoder.mask"]
+    names += [f"{site}.values", f"{site}.weights"]
+    for chunk in recording.chunks(names, max(1, PIECE // (longest * vocab))):
         states = as_tensor(chunk["decoder.states"])
-        gamma_s = states.new_zeros(*states.shape[:2], len(self.context))
-        if self.state is not None:
-            gamma_s = states @ self.state.mT
-        if self.bias is not None:
-            gamma_s = gamma_s + self.bias
-        gamma = as_tensor(chunk[f"{self.site}.values"][:, 0]) @ self.context.mT
-        return Terms(
-            gamma.double(),
+        gamma_s = states.new_zeros(*states.shape[:2], vocab)
+        if "state" in readout:
+            gamma_s = states @ readout["state"]
+        if bias is not None:
+            gamma_s = gamma_s + bias
+        yield Terms(
+            (as_tensor(chunk[f"{site}.values"][:, 0]) @ readout["context"]).double(),
             gamma_s.double(),
-            as_tensor(chunk[f"{self.site}.weights"][:, 0]).double(),
+            as_tensor(chunk[f"{site}.weights"][:, 0]).double(),
             as_tensor(chunk["targets"]).long(),
             as_tensor(chunk["encoder.mask"]),
             as_tensor(chunk["decoder.mask"]),
@@ -140,7 +128,6 @@ class Optimal(Measured):
         return self.found
 
 
-@dataclass(frozen=True)
 class OptimalResult(Result[Optimal]):
     """Losses and agreements of each seed; the heat maps are the first's."""
 
@@ -187,7 +174,7 @@ def optimal_attention(recording: Recording, tolerance: float = 1e-6) -> Optimal:
     """
     sums: dict[str, float] = {}
     words, largest, picture = 0, 0.0, None
-    for terms in AdditiveReadout(recording).read():
+    for terms in read_terms(recording):
         rows = solve_rows(terms, tolerance)
         for name, values in _count(rows).items():
             sums[name] = sums.get(name, 0.0) + float(values.double().sum())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from regard.errors import RegardError
@@ -18,7 +17,6 @@ PROXY = Recordings(also={"proxy": {}}, inputs="teacher", n=200)
 LEXICAL = Recordings(also={"lexical": {}}, inputs="teacher", n=200)
 
 
-@dataclass(frozen=True)
 class ProxyResult(ProbeOfWords):
     """The probe of a bag of words over seeds."""
 

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from regard.display import Figure
 from regard.errors import RegardError
 from regard.instruments.registry import instrument
-from regard.instruments.result import SHARE, Measured, Result
+from regard.instruments.result import SHARE
 from regard.instruments.scores._agreement import agreement
-from regard.instruments.scores._picture import draw_scores
+from regard.instruments.scores._picture import Pictured, PicturedResult
 from regard.instruments.scores._reading import (
     compare_scores,
     is_uniform,
@@ -28,48 +27,33 @@ CHECKS = ("finite differences", "completeness")  # that were made when it was re
 
 
 @dataclass(frozen=True)
-class Salient(Measured):
-    """Saliency of one model, its attention, and how well the numbers can be trusted."""
+class Salient(Pictured):
+    """Δ of one model, its attention, and how well the numbers can be trusted."""
 
-    scores: Scores  # Δ
-    weights: Scores | None  # α, where the model has attention
-    words: tuple[list[str], list[str]]  # source and target of the first sentence
-    found: dict[str, float]
     method: str
+    described = ("method",)
 
-    def values(self) -> dict[str, float]:
-        """Agreements with attention, and the checks."""
-        return self.found
+    @property
+    def weights(self) -> Scores | None:
+        """α, where the model has attention."""
+        return self.beside
 
-    def about(self) -> dict[str, Any]:
-        """The method."""
-        return {"method": self.method}
+    @property
+    def how(self) -> str:
+        """The method, in words."""
+        return "by gradient" if self.method == "gradient" else "by integrated gradients"
 
 
-@dataclass(frozen=True)
-class SaliencyResult(Result[Salient]):
-    """Saliency over seeds; the figure shows the first's first sentence."""
+class SaliencyResult(PicturedResult[Salient]):
+    """Saliency over seeds."""
 
+    title = "Saliency ({first.method})"
+    shown, compared = "saliency Δ", "attention α"
+    caption = (
+        "How much each source word bears on the log-probability of each target word ({first.how}),"
+        " for one sentence."
+    )
     ranges = {"A(α, Δ)": SHARE, "A(Δ, α)": SHARE}
-
-    def heading(self) -> str:
-        """With the method."""
-        return f"Saliency ({self.first.method}), {self.over_seeds}"
-
-    def figure(self) -> Figure:
-        """Δ, and α beside it, for one sentence."""
-        seed = self.first
-        panels = {"saliency Δ": seed.scores}
-        if seed.weights is not None:
-            panels["attention α"] = seed.weights
-        how = "by gradient" if seed.method == "gradient" else "by integrated gradients"
-        return draw_scores(
-            "saliency",
-            f"How much each source word bears on the log-probability of each target word ({how}),"
-            f" for one sentence. {self.over_seeds}; the first is shown.",
-            panels,
-            seed.words,
-        )
 
 
 def _how(settings: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

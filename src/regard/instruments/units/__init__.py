@@ -1,8 +1,6 @@
 """Instruments of single units and gates (baan2019)."""
 
-from regard.instruments.units.activations import activations
-from regard.instruments.units.gates import gates
-from regard.instruments.units.groups import groups
-from regard.instruments.units.probe import probe
-
-__all__ = ["activations", "gates", "groups", "probe"]
+from regard.instruments.units.activations import activations as activations
+from regard.instruments.units.gates import gates as gates
+from regard.instruments.units.groups import groups as groups
+from regard.instruments.units.probe import probe as probe

@@ -44,8 +44,7 @@ class Linear:
     def predict(self, vectors: Array) -> Array:
         """(step, unit) -> (step,): numbers of classes."""
         scores = vectors @ self.weights[:, 1:].T + self.weights[:, 0]
-        found: Array = self.classes[scores.argmax(axis=1)]
-        return found
+        return np.asarray(self.classes[scores.argmax(axis=1)])
 
 
 def fit(vectors: Array, labels: Array, C: float) -> Linear:
@@ -144,8 +143,7 @@ class Growing:
         places = np.arange(1, len(s))
         s[places, places] += self.penalty
         s += np.eye(len(s)) * (1e-6 * np.trace(s) / len(s))
-        found: Array = np.linalg.inv(s).astype(np.float32)
-        return found
+        return np.asarray(np.linalg.inv(s).astype(np.float32))
 
 
 def _newton(slope: Array, pairs: list[tuple[Array, Array, float]], inverse: Array) -> Array:
@@ -157,5 +155,4 @@ def _newton(slope: Array, pairs: list[tuple[Array, Array, float]], inverse: Arra
     q = q @ inverse
     for (step, change, r), factor in zip(pairs, reversed(factors), strict=True):
         q += np.float32(factor - r * float(np.vdot(change, q))) * step
-    found: Array = q
-    return found
+    return np.asarray(q)

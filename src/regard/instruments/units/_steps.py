@@ -19,8 +19,9 @@ HISTORY = 4  # words up to a step that are kept
 TYPES = 10  # that a control task has at least for every class
 Label = Literal["word", "position", "target", "prediction", "source", "attended"]
 By = Literal["sample", "step", "distinct"]
-# The arrays that each label is read from; those of the decoder's steps only.
+# The arrays that labels of the decoder's steps are read from, and those of the source's words.
 NEEDED = {"target": "targets", "prediction": "predictions", "attended": "alignment"}
+OF_SOURCE = ("source", "attended")
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ class Steps:
         names = _class_names(recording, side, reading.label)
         wanted = np.array([reading.only is None or fnmatchcase(n, reading.only) for n in names])
         needed = [name, f"{side}.words", f"{side}.mask"]
-        needed += _label_arrays(recording, side, reading.label)
+        needed += ["encoder.words", "encoder.mask"] if reading.label in OF_SOURCE else []
+        needed += [NEEDED[reading.label]] if reading.label in NEEDED else []
         found: list[tuple[Array, ...]] = []
         done = count = 0
         for chunk in recording.chunks(list(dict.fromkeys(needed))):
@@ -198,12 +200,7 @@ def _class_names(recording: Recording, side: str, label: Label) -> tuple[str, ..
             "This recording has no alignment, so it does not say which word a step should attend"
             " to. label=source takes the source word of the same number."
         )
-    return recording.words("encoder" if label in ("source", "attended") else side)
-
-
-def _label_arrays(recording: Recording, side: str, label: Label) -> list[str]:
-    source = ["encoder.words", "encoder.mask"] if label in ("source", "attended") else []
-    return [*source, *([NEEDED[label]] if label in NEEDED else [])]
+    return recording.words("encoder" if label in OF_SOURCE else side)
 
 
 def _labels(chunk: Chunk, side: str, label: Label) -> Array:

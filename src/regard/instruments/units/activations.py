@@ -9,6 +9,7 @@ import numpy as np
 
 from regard.display import Boxes, Figure, Panel
 from regard.errors import RegardError
+from regard.instruments._settings import Count, Positive
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, SIZE, Measured, Result, to_floats
 from regard.recordings.recording import Recording
@@ -31,8 +32,7 @@ class Ranges:
     @property
     def range(self) -> Array:
         """From the lowest to the highest value. (unit,)"""
-        found: Array = self.high - self.low
-        return found
+        return np.asarray(self.high - self.low)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,6 @@ class Active(Measured):
         return found
 
 
-@dataclass(frozen=True)
 class ActivationsResult(Result[Active]):
     """Ranges over seeds; the figure shows units of the first."""
 
@@ -94,15 +93,17 @@ class ActivationsResult(Result[Active]):
 
 @instrument(ActivationsResult)
 def activations(
-    recording: Recording, side: Side = "both", units: int = 50, seed: int = 0, width: float = 1.0
+    recording: Recording,
+    side: Side = "both",
+    units: Count = 50,
+    seed: int = 0,
+    width: Positive = 1.0,
 ) -> Active:
     """The range and the quartiles of every hidden unit; boxes of `units` drawn with `seed`.
 
     A unit is narrow if its full range is under `width`; tanh allows 2. Numbers are of all units,
     whichever are drawn.
     """
-    if units < 1 or width <= 0:
-        raise RegardError("units is 1 or more, and width more than 0.")
     wanted = ["encoder", "decoder"] if side == "both" else [side]
     sides = [side for side in wanted if f"{side}.states" in recording]
     if not sides:

@@ -68,7 +68,6 @@ class Gated(Measured):
         return {"cell": self.cell, "convention": self.convention, "open": does}
 
 
-@dataclass(frozen=True)
 class GatesResult(Result[Gated]):
     """Saturation over seeds; the figure shows the first."""
 
@@ -82,8 +81,7 @@ class GatesResult(Result[Gated]):
 
     def heading(self) -> str:
         """With the cell and the limits."""
-        low, high = self.first.low, self.first.high
-        limits = f"left: < {low:g}, right: > {high:g}"
+        limits = f"left: < {self.first.low:g}, right: > {self.first.high:g}"
         return f"Saturation of gates (cell: {self.cell}; {limits}), {self.over_seeds}"
 
     def figure(self) -> Figure:
@@ -115,7 +113,7 @@ class GatesResult(Result[Gated]):
             "gates",
             "Share of samples and steps at which each unit's gate is shut or open; on the dashed"
             f" line it is always one or the other. Cell: {self.cell}."
-            f" {meant[self.first.convention]}. {self.over_seeds}; the first is shown.",
+            f" {meant[seed.convention]}. {self.over_seeds}; the first is shown.",
             tuple(panels),
         )
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from regard.display import Bars, Figure, Line, Panel, Points, Rule
-from regard.errors import RegardError
+from regard.instruments._settings import Share
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, Key, Measured, Range, Result, to_floats
 from regard.instruments.sources import Recordings
@@ -62,6 +62,7 @@ class Grouped(Measured):
     width: int  # units there are
     share: float  # of the full accuracy that is asked for
     groups: dict[str, tuple[Group, ...]]
+    described = ("quantity", "label")
 
     def values(self) -> dict[tuple[str, str], float]:
         """Means over splits, by ranking."""
@@ -70,10 +71,6 @@ class Grouped(Measured):
             for ranking, groups in self.groups.items()
             for name, value in self._average(groups).items()
         }
-
-    def about(self) -> dict[str, Any]:
-        """What the groups are for."""
-        return {"quantity": self.quantity, "label": self.label}
 
     def _average(self, groups: Sequence[Group]) -> dict[str, float]:
         sizes = float(np.mean([len(group.units) for group in groups]))
@@ -86,10 +83,10 @@ class Grouped(Measured):
         }
 
 
-@dataclass(frozen=True)
 class GroupsResult(Result[Grouped]):
     """Groups over seeds."""
 
+    title = "Groups for {first.label} in {first.quantity}, {first.width} units"
     columns = ("ranking",)
     headers = {
         "units": "units in the group",
@@ -105,12 +102,6 @@ class GroupsResult(Result[Grouped]):
     def bounds(self, key: Key) -> Range:
         """All but the number of units are shares."""
         return (1.0, float(self.first.width)) if key[1] == "units" else SHARE
-
-    def heading(self) -> str:
-        """What the groups are for."""
-        first = self.first
-        title = f"Groups for {first.label} in {first.quantity}, {first.width} units"
-        return f"{title}, {self.over_seeds}"
 
     def figure(self) -> Figure:
         """Accuracy as the group grows, and which units return; the first seed's."""
@@ -164,7 +155,7 @@ def groups(
     label: Label = "word",
     only: str | None = None,
     ranking: Ranking = "aggregate",
-    share: float = 0.95,
+    share: Share = 0.95,
     C: float = 1.0,
     regularisation: Regularisation = "l2",
     splits: int = 5,
@@ -182,8 +173,6 @@ def groups(
     Units are added one by one, with a new classifier each time, until its accuracy on the test
     steps reaches `share` of the full one. Other settings as in `probe`.
     """
-    if not 0 < share <= 1:
-        raise RegardError(f"share={share:g} does not fit: it is above 0 and at most 1.")
     reading = Reading(quantity, label, only, head, limit)
     how = Splitting(splits, test_share, by, seed)
     strength = inverse_penalty(C, regularisation)

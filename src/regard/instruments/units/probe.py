@@ -37,6 +37,7 @@ class Probed(Measured):
     steps: int
     shares: dict[str, tuple[float, ...]]  # accuracy, training, majority, … -> one per split
     recall: Array  # (class,): the share found of each class's test steps, NaN where there were none
+    described = ("quantity", "label", "classes")
 
     def values(self) -> dict[str, float]:
         """Means over splits; `selectivity` = accuracy − control."""
@@ -45,12 +46,7 @@ class Probed(Measured):
             found["selectivity"] = found["accuracy"] - found["control"]
         return found
 
-    def about(self) -> dict[str, Any]:
-        """What was read."""
-        return {"quantity": self.quantity, "label": self.label, "classes": list(self.classes)}
 
-
-@dataclass(frozen=True)
 class ProbeResult(Result[Probed]):
     """Accuracies over seeds."""
 

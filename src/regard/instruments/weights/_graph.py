@@ -13,8 +13,7 @@ def strongest(weights: Array, threshold: float | None, top: float) -> Array:
     """Which weights become edges: those with |w| > threshold, or the strongest share. (to, from)"""
     sizes = np.abs(weights)
     if threshold is not None:
-        found: Array = sizes > threshold
-        return found
+        return np.asarray(sizes > threshold)
     count = max(1, round(top * sizes.size))
     kept = np.zeros(sizes.size, dtype=np.bool_)
     kept[np.argsort(-sizes, axis=None, kind="stable")[:count]] = True
@@ -40,8 +39,7 @@ def polarities(weights: Array, axis: int) -> Array:
     """Σ w / Σ |w| along an axis: −1 all negative, 1 all positive, NaN where there is nothing."""
     sums = weights.sum(axis=axis, dtype=np.float64)
     sizes = np.abs(weights).sum(axis=axis, dtype=np.float64)
-    found: Array = np.where(sizes > 0, sums / np.where(sizes > 0, sizes, 1), np.nan)
-    return found
+    return np.asarray(np.where(sizes > 0, sums / np.where(sizes > 0, sizes, 1), np.nan))
 
 
 def modularity(edges: Array, rows: Array, columns: Array) -> float:
@@ -50,10 +48,7 @@ def modularity(edges: Array, rows: Array, columns: Array) -> float:
     Q = Σ_ij (A_ij − k_i d_j / m) δ(g_i, h_j) / m; edges (row, column), a module per row and column.
     """
     m = float(edges.sum())
-    if m == 0:
-        return 0.0
-    same = rows[:, None] == columns[None]
-    return float((_excess(edges) * same).sum() / m)
+    return _quality(_excess(edges), rows, columns) / m if m else 0.0
 
 
 def modules(edges: Array) -> tuple[Array, Array]:
@@ -74,8 +69,7 @@ def modules(edges: Array) -> tuple[Array, Array]:
         if reached <= best + 1e-9:
             break
         best = reached
-    _, numbers = np.unique(np.concatenate([rows, columns]), return_inverse=True)
-    return numbers[: len(rows)], numbers[len(rows) :]
+    return _number_modules(rows, columns)
 
 
 def by_chance(edges: Array, seed: int = 0) -> float:
@@ -93,17 +87,18 @@ def by_chance(edges: Array, seed: int = 0) -> float:
 def _excess(edges: Array) -> Array:
     """A_ij − k_i d_j / m"""
     a = edges.astype(np.float64)
-    found: Array = a - np.outer(a.sum(axis=1), a.sum(axis=0)) / max(a.sum(), 1)
-    return found
-
-
-def _members(numbers: Array, count: int) -> Array:
-    found: Array = np.eye(count)[numbers]
-    return found
+    return np.asarray(a - np.outer(a.sum(axis=1), a.sum(axis=0)) / max(a.sum(), 1))
 
 
 def _quality(excess: Array, rows: Array, columns: Array) -> float:
-    return float(excess[rows[:, None] == columns[None]].sum())
+    """Q · m"""
+    return float((excess * (rows[:, None] == columns[None])).sum())
+
+
+def _number_modules(rows: Array, columns: Array) -> tuple[Array, Array]:
+    """The same modules by numbers from 0 on, none left out."""
+    _, numbers = np.unique(np.concatenate([rows, columns]), return_inverse=True)
+    return numbers[: len(rows)], numbers[len(rows) :]
 
 
 def _settle(excess: Array, columns: Array) -> tuple[Array, Array]:
@@ -111,9 +106,9 @@ def _settle(excess: Array, columns: Array) -> tuple[Array, Array]:
     _, columns = np.unique(columns, return_inverse=True)
     best, found = -np.inf, (np.zeros(len(excess), dtype=np.int64), columns)
     while True:
-        count = int(columns.max()) + 1
-        rows = (excess @ _members(columns, count)).argmax(axis=1)
-        columns = (excess.T @ _members(rows, count)).argmax(axis=1)
+        one_hot = np.eye(int(columns.max()) + 1)
+        rows = (excess @ one_hot[columns]).argmax(axis=1)
+        columns = (excess.T @ one_hot[rows]).argmax(axis=1)
         reached = _quality(excess, rows, columns)
         if reached <= best + 1e-9:
             return found
@@ -122,10 +117,9 @@ def _settle(excess: Array, columns: Array) -> tuple[Array, Array]:
 
 def _merge(excess: Array, rows: Array, columns: Array) -> tuple[Array, Array]:
     """Unite the pair of modules that gains most, as long as one gains."""
-    _, both = np.unique(np.concatenate([rows, columns]), return_inverse=True)
-    rows, columns = both[: len(rows)], both[len(rows) :]
-    count = int(both.max()) + 1
-    between = _members(rows, count).T @ excess @ _members(columns, count)
+    rows, columns = _number_modules(rows, columns)
+    one_hot = np.eye(int(max(rows.max(), columns.max())) + 1)
+    between = one_hot[rows].T @ excess @ one_hot[columns]
     gains = between + between.T
     np.fill_diagonal(gains, -np.inf)
     while True:

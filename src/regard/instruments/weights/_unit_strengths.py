@@ -36,7 +36,5 @@ def strongest(strengths: Array, top: float) -> Array:
 
 def _size(weights: Array, axes: tuple[int, ...], norm: Norm) -> Array:
     if norm == "l2":
-        roots: Array = np.sqrt(np.square(weights).mean(axis=axes))
-        return roots
-    means: Array = np.abs(weights).mean(axis=axes)
-    return means
+        return np.asarray(np.sqrt(np.square(weights).mean(axis=axes)))
+    return np.asarray(np.abs(weights).mean(axis=axes))

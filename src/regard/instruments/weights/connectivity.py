@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from regard.display import Edges, Figure, Line, Panel, Points, Table
-from regard.errors import RegardError
+from regard.display import Edges, Figure, Line, Panel, Points
 from regard.instruments._geometry import mean_finite
+from regard.instruments._settings import Share, Size
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, SIZE, Measured, Result, to_floats
 from regard.instruments.weights._blocks import Blocks, Matrices
@@ -56,15 +56,11 @@ class Graph(Measured):
     weights: Array  # (next, previous)
     kept: Array  # the same shape, True where there is an edge
     names: tuple[str, ...]  # of the next units
-
-    def about(self) -> dict[str, Any]:
-        """Which block."""
-        return {"block": self.block}
+    described = ("block",)
 
     def degrees(self, end: str) -> Array:
         """Edges per unit: `in` of the next units, `out` of the previous ones. (unit,)"""
-        found: Array = self.kept.sum(axis=ENDS[end])
-        return found
+        return np.asarray(self.kept.sum(axis=ENDS[end]))
 
     def polarity(self, end: str, everything: bool = False) -> Array:
         """Σ w / Σ |w| per unit over its edges, or over all its weights. (unit,), NaN: no edge"""
@@ -107,19 +103,13 @@ class Graph(Measured):
         return found[0], found[1]
 
 
-@dataclass(frozen=True)
 class ConnectivityResult(Result[Graph]):
     """Graphs of each seed; the figure shows the first's."""
 
+    title = "Graph of {first.block} ({first.weights.shape[0]} × {first.weights.shape[1]})"
+    headers = MEANINGS
     within = SHARE
     ranges = dict.fromkeys(("edges", "threshold", "modules"), SIZE)
-
-    def table(self) -> Table:
-        """A row per number, in words."""
-        rows = tuple((MEANINGS[name], value) for name, value in self.estimates().items())
-        size = " × ".join(map(str, self.first.weights.shape))
-        title = f"Graph of {self.first.block} ({size}), {self.over_seeds}"
-        return Table(title, ("what", "measured"), rows)
 
     def figure(self) -> Figure:
         """The graph, degrees from the busiest down, and polarity against degree."""
@@ -172,8 +162,8 @@ class ConnectivityResult(Result[Graph]):
 def connectivity(
     blocks: Blocks,
     block: str | None = None,
-    threshold: float | None = None,
-    top: float = 0.01,
+    threshold: Size | None = None,
+    top: Share = 0.01,
     order: Order = "own",
 ) -> Graph:
     """The graph of a block's strongest weights: hubs, polarity, modularity.
@@ -183,10 +173,6 @@ def connectivity(
     stand in the figure. Instead of runs, modules of PyTorch or mappings from names to matrices
     will do.
     """
-    if not 0 < top <= 1:
-        raise RegardError(f"top={top:g} does not fit: it is a share, more than 0 and at most 1.")
-    if threshold is not None and threshold < 0:
-        raise RegardError(f"threshold={threshold:g} does not fit: it is 0 or more.")
     gates = ("encoder.0.W_hh.update", "encoder.0.W_hh.input", "encoder.0.W_hh")
     name = block or blocks.first(*gates, "encoder.0.W_ih.update")
     array = blocks[name]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from regard.display import Bars, Figure, Heat, Line, Panel, Table
-from regard.errors import RegardError
 from regard.instruments._geometry import mean_finite
+from regard.instruments._settings import Size
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, SIZE, Measured, Result, estimate_over_seeds, to_floats
 from regard.instruments.weights._blocks import Blocks, Matrices
@@ -26,7 +26,8 @@ class Shown(Measured):
 
     arrays: dict[str, Array]  # (to, from), in the order of the figure
     names: dict[str, tuple[str, ...]]  # of the rows
-    clip: float | None
+    clip: float | None  # where colours end
+    described = ("clip",)
 
     def clipped(self, block: str) -> float:
         """The share of the weights beyond ±clip; 0 where nothing is clipped."""
@@ -35,8 +36,7 @@ class Shown(Measured):
 
     def rows(self, block: str) -> Array:
         """Mean |w| of each row. (row,)"""
-        found: Array = np.abs(self.arrays[block].astype(np.float64)).mean(axis=1)
-        return found
+        return np.asarray(np.abs(self.arrays[block].astype(np.float64)).mean(axis=1))
 
     def values(self) -> dict[tuple[str, str], float]:
         """Per block how many weights, mean |w|, the largest |w|, and the share clipped."""
@@ -49,15 +49,11 @@ class Shown(Measured):
             found[block, "clipped"] = self.clipped(block)
         return found
 
-    def about(self) -> dict[str, Any]:
-        """Where colours end."""
-        return {"clip": self.clip}
 
-
-@dataclass(frozen=True)
 class HeatmapsResult(Result[Shown]):
     """Blocks of each seed; the figure shows the first's."""
 
+    title = "Weights"
     within = SIZE
     ranges = {"clipped": SHARE}
 
@@ -89,10 +85,8 @@ class HeatmapsResult(Result[Shown]):
                     (f"{block}: {name}", "row", value, None, None)
                     for name, value in self.rows(block).items()
                 ]
-        title = f"Weights, {self.over_seeds}"
-        return Table(
-            title, ("block", "size", "mean |w|", "largest |w|", "share clipped"), tuple(rows)
-        )
+        columns = ("block", "size", "mean |w|", "largest |w|", "share clipped")
+        return Table(self.heading(), columns, tuple(rows))
 
     def figure(self) -> Figure:
         """A heat map per block, and mean |w| per row over seeds."""
@@ -156,15 +150,13 @@ class HeatmapsResult(Result[Shown]):
 
 
 @instrument(HeatmapsResult, Matrices())
-def heatmaps(blocks: Blocks, block: str | None = None, clip: float | None = 1.0) -> Shown:
+def heatmaps(blocks: Blocks, block: str | None = None, clip: Size | None = 1.0) -> Shown:
     """Weight matrices as heat maps, with their size, mean |w| and the share beyond ±clip.
 
     `block` is a name such as `decoder.embedding` (the default) or the beginning of several:
     `encoder.0.W_hh` is its gates. `clip=0` clips nothing. Instead of runs, modules of PyTorch or
     mappings from names to matrices will do.
     """
-    if clip is not None and clip < 0:
-        raise RegardError(f"clip={clip:g} does not fit: it is 0 (nothing is clipped) or more.")
     chosen = blocks.under(block or blocks.first("decoder.embedding", "readout"))
     arrays = {name: blocks[name] for name in chosen}
     return Shown(arrays, {name: blocks.rows(name) for name in chosen}, clip or None)

@@ -10,6 +10,7 @@ import numpy as np
 from regard.display import Figure, Panel, Points, Rule
 from regard.errors import RegardError
 from regard.instruments._geometry import correlation, rank_correlation
+from regard.instruments._settings import Share
 from regard.instruments.registry import instrument
 from regard.instruments.result import CORRELATION, SHARE, Measured, Result, to_floats
 from regard.instruments.weights._blocks import Blocks, Matrices
@@ -70,10 +71,10 @@ class Polar(Measured):
         }
 
 
-@dataclass(frozen=True)
 class PolarityResult(Result[Polar]):
     """Correlations over seeds; the figure shows the first."""
 
+    title = "Mean weight per {settings[side]} unit in two gates"
     columns = ("matrix",)
     headers = {
         "pearson": "Pearson",
@@ -84,10 +85,6 @@ class PolarityResult(Result[Polar]):
     }
     within = CORRELATION
     ranges = {"opposite": SHARE}
-
-    def heading(self) -> str:
-        """Which units."""
-        return f"Mean weight per {self.settings['side']} unit in two gates, {self.over_seeds}"
 
     def figure(self) -> Figure:
         """A panel per matrix: one gate's means against the other's."""
@@ -121,7 +118,7 @@ class PolarityResult(Result[Polar]):
 
 @instrument(PolarityResult, Matrices())
 def polarity(
-    blocks: Blocks, block: str | None = None, side: Side = "next", share: float = 0.1
+    blocks: Blocks, block: str | None = None, side: Side = "next", share: Share = 0.1
 ) -> Polar:
     """Mean weight per unit in the update gate against the reset gate, with correlations.
 
@@ -130,8 +127,6 @@ def polarity(
     into a unit; `"previous"`: over what goes out of a unit of the layer before. The strong units
     are the `share` with the largest |mean| in either gate, in root mean squares of that gate.
     """
-    if not 0 < share <= 1:
-        raise RegardError(f"share={share:g} does not fit: it is more than 0 and at most 1.")
     names = blocks.under(block) if block else list(blocks.arrays)
     matrices = {}
     for gates in PAIRS:

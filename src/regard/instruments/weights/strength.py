@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from math import comb
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from regard.display import Bars, Figure, Line, Panel, Points, Span
 from regard.errors import RegardError
+from regard.instruments._settings import Positive, Share
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, Key, Measured, Range, Result, to_floats
 from regard.instruments.sources import Runs
@@ -47,27 +50,19 @@ class Strength(Measured):
 
     def values(self) -> dict[str, float]:
         """Means over splits; of the p-values the median."""
-        hits = [len(self.strong & set(group.units)) for group in self.groups]
-        sizes = [len(group.units) for group in self.groups]
         every, strong = len(self.strengths), len(self.strong)
+        found = [(len(self.strong & set(g.units)), len(g.units)) for g in self.groups]
+        tails = [hypergeometric_tail(hits, size, strong, every) for hits, size in found]
         place = np.argsort(np.argsort(self.strengths)) / max(every - 1, 1)
         return {
-            "share": float(np.mean([h / s for h, s in zip(hits, sizes, strict=True)])),
+            "share": float(np.mean([hits / size for hits, size in found])),
             "chance": strong / every,
-            "p": float(
-                np.median(
-                    [
-                        hypergeometric_tail(h, s, strong, every)
-                        for h, s in zip(hits, sizes, strict=True)
-                    ]
-                )
-            ),
+            "p": float(np.median(tails)),
             "mean rank": float(np.mean([place[list(g.units)].mean() for g in self.groups])),
-            "units": float(np.mean(sizes)),
+            "units": float(np.mean([size for _, size in found])),
         }
 
 
-@dataclass(frozen=True)
 class StrengthResult(Result[Strength]):
     """Shares over seeds."""
 
@@ -82,10 +77,7 @@ class StrengthResult(Result[Strength]):
         seed, found = self.first, self.estimates()
         order = np.argsort(-seed.strengths, kind="stable")
         sizes, place = seed.strengths[order], np.argsort(order, kind="stable")
-        often: dict[int, int] = {}
-        for group in seed.groups:
-            for unit in group.units:
-                often[unit] = often.get(unit, 0) + 1
+        often = Counter(unit for group in seed.groups for unit in group.units)
         every, some = (
             [u for u, n in often.items() if (n == len(seed.groups)) == always]
             for always in (True, False)
@@ -123,12 +115,12 @@ def strength(
     quantity: str = "encoder.states",
     label: Label = "word",
     only: str | None = None,
-    top: float = 0.05,
+    top: Annotated[Share, Field(lt=1)] = 0.05,
     weights: Way = "both",
     norm: Norm = "mean",
     ranking: Ranking = "aggregate",
-    share: float = 0.95,
-    C: float = 1.0,
+    share: Share = 0.95,
+    C: Positive = 1.0,
     splits: int = 5,
     test_share: float = 0.1,
     by: By = "sample",
@@ -144,8 +136,6 @@ def strength(
     `both`. `chance` is what any units would reach, and `p` how likely as many are by chance
     (hypergeometric, the median over splits). Takes runs, because recordings hold no weights.
     """
-    if not 0 < top < 1 or not 0 < share <= 1:
-        raise RegardError("top lies between 0 and 1, and share is above 0 and at most 1.")
     if ranking == "both":
         raise RegardError("strength takes one ranking: aggregate or first-class.")
     reading, how = Reading(quantity, label, only), Splitting(splits, test_share, by, seed)

@@ -54,10 +54,9 @@ class Lexicon(Measured):
         """The table of some words, or all of it, with its zeros. (source word, target word)"""
         rows = _places(self.rows, sources, "source")
         columns = _places(self.columns, targets, "target")
-        found: Array = self.matrix[rows].toarray()[:, columns]
-        return found
+        return np.asarray(self.matrix[rows].toarray()[:, columns])
 
-    def highest(self, source: Word, n: int) -> list[tuple[Word, float]]:
+    def highest(self, source: Word, n: int = 5) -> list[tuple[Word, float]]:
         """The `n` target words with the highest numbers in a source word's row."""
         (row,) = _places(self.rows, [source], "source")
         start, stop = self.matrix.indptr[row], self.matrix.indptr[row + 1]
@@ -71,8 +70,8 @@ class Lexicon(Measured):
         -> Scores (sample, target, source)
         """
         given = sides(list(training_pairs(pairs)))
-        ours = Sentences.known(given[0], self.rows)
-        theirs = Sentences.known(given[1], self.columns)
+        ours = Sentences.of(given[0], lambda word: self.rows.get(word, -1))
+        theirs = Sentences.of(given[1], lambda word: self.columns.get(word, -1))
         place, at = cross(ours, theirs, ours.starts[theirs.sentence])
         sample = theirs.sentence[at]
         where = sample, at - theirs.starts[sample], place - ours.starts[sample]
@@ -83,20 +82,11 @@ class Lexicon(Measured):
 
     def _cells(self, rows: Array, columns: Array) -> Array:
         """The cells at rows and columns, of which −1 is none. (cell,)"""
-        width = max(1, self.matrix.shape[1])
-        wanted = np.where((rows < 0) | (columns < 0), -1, rows.astype(np.int64) * width + columns)
-        place = np.minimum(np.searchsorted(self._codes, wanted), max(0, len(self._codes) - 1))
-        if not len(self._codes):
-            return np.zeros(len(rows))
-        found: Array = np.where(self._codes[place] == wanted, self.matrix.data[place], 0.0)
+        found = np.zeros(len(rows))
+        known = (rows >= 0) & (columns >= 0)
+        if known.any():
+            found[known] = self.matrix[rows[known], columns[known]]
         return found
-
-    @cached_property
-    def _codes(self) -> Array:
-        """The cells that are there, as row · columns + column, in order."""
-        rows = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
-        codes: Array = rows.astype(np.int64) * max(1, self.matrix.shape[1]) + self.matrix.indices
-        return codes
 
     def frequent(self) -> tuple[list[Word], list[Word]]:
         """The words with the largest sums, in the order in which they stand: what is pictured."""
@@ -131,14 +121,14 @@ class Lexicon(Measured):
         }
 
     def about(self) -> dict[str, Any]:
-        """The sizes, as whole numbers."""
-        return {name: int(value) for name, value in Lexicon.values(self).items()}
+        """The sizes, as whole numbers, and what is `described`."""
+        sizes = {name: int(value) for name, value in Lexicon.values(self).items()}
+        return {**sizes, **super().about()}
 
 
 L = TypeVar("L", bound=Lexicon)
 
 
-@dataclass(frozen=True, eq=False)
 class LexiconResult(Result[L]):
     """Tables of one corpus or of several; what one table can be asked, the first one is asked."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, islice
 from pathlib import Path
@@ -118,17 +118,10 @@ class Sentences:
     lengths: Array  # (sentence,)
 
     @classmethod
-    def of(cls, sentences: Sequence[Sequence[Word]], numbers: Numbers) -> Sentences:
-        """Number the words; what `numbers` does not know yet, it learns."""
+    def of(cls, sentences: Sequence[Sequence[Word]], number: Callable[[Word], int]) -> Sentences:
+        """By the number of each word, such as `numbers.__getitem__`."""
         lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
-        stream = map(numbers.__getitem__, chain.from_iterable(sentences))
-        return cls(np.fromiter(stream, np.int32, int(lengths.sum())), lengths)
-
-    @classmethod
-    def known(cls, sentences: Sequence[Sequence[Word]], numbers: dict[Word, int]) -> Sentences:
-        """Number the words; what `numbers` does not know is −1."""
-        lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
-        stream = (numbers.get(word, -1) for word in chain.from_iterable(sentences))
+        stream = map(number, chain.from_iterable(sentences))
         return cls(np.fromiter(stream, np.int32, int(lengths.sum())), lengths)
 
     def keep(self, which: Array) -> Sentences:
@@ -138,14 +131,12 @@ class Sentences:
     @property
     def starts(self) -> Array:
         """Where each sentence begins. (sentence,)"""
-        begun: Array = np.cumsum(self.lengths) - self.lengths
-        return begun
+        return np.asarray(np.cumsum(self.lengths) - self.lengths)
 
     @property
     def sentence(self) -> Array:
         """The sentence that each word is in. (word,)"""
-        found: Array = np.repeat(np.arange(len(self.lengths)), self.lengths)
-        return found
+        return np.asarray(np.repeat(np.arange(len(self.lengths)), self.lengths))
 
 
 def sides(piece: Sequence[Pair]) -> tuple[list[Sequence[Word]], list[Sequence[Word]]]:
@@ -153,7 +144,11 @@ def sides(piece: Sequence[Pair]) -> tuple[list[Sequence[Word]], list[Sequence[Wo
     try:
         sources, targets = [source for source, _ in piece], [target for _, target in piece]
     except (TypeError, ValueError):
-        raise RegardError(_describe_fault(piece)) from None
+        bad = next(p for p in piece if not isinstance(p, (tuple, list)) or len(p) != 2)
+        raise RegardError(
+            f"{str(bad)[:60]!r} is no pair of sentences: (source words, target words)."
+            " Give tuples of two lists of words."
+        ) from None
     for side in (sources, targets):
         if str in set(map(type, side)):
             number = next(k for k, sentence in enumerate(side) if isinstance(sentence, str))
@@ -173,11 +168,3 @@ def cross(ours: Sentences, theirs: Sentences, starts: Array) -> tuple[Array, Arr
     place = np.repeat(np.arange(len(theirs.words)), widths)
     first = np.cumsum(widths) - widths
     return np.arange(len(place)) + np.repeat(starts - first, widths), place
-
-
-def _describe_fault(piece: Sequence[object]) -> str:
-    bad = next(p for p in piece if not isinstance(p, (tuple, list)) or len(p) != 2)
-    return (
-        f"{str(bad)[:60]!r} is no pair of sentences: (source words, target words)."
-        " Give tuples of two lists of words."
-    )

@@ -41,8 +41,7 @@ def pool_pieces(scores: Scores, sources: Array, targets: Array, pool: Pool = "su
 
 def _count_pieces(words: Array, count: int) -> Array:
     """How many pieces each word has. (sample, position) -> (sample, word)"""
-    found: Array = (words[:, :, None] == np.arange(count)).sum(axis=1)
-    return found
+    return np.asarray((words[:, :, None] == np.arange(count)).sum(axis=1))
 
 
 def number_pieces(

@@ -11,6 +11,7 @@ import numpy as np
 
 from regard.display import Bars, Figure, Line, Panel, Rule
 from regard.errors import RegardError
+from regard.instruments._settings import Share
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, Result
 from regard.instruments.scores._scores import Scores
@@ -31,7 +32,6 @@ class Aligned(Scored):
     levels: tuple[float, ...]  # AER with every position above a share of its row, by `LEVELS`
 
 
-@dataclass(frozen=True)
 class AERResult(Result[Aligned]):
     """Alignment error over seeds."""
 
@@ -42,17 +42,12 @@ class AERResult(Result[Aligned]):
         """Error, precision and recall; and the error where several positions may be linked."""
         found = self.estimates()
         bars = Bars.of("", {k: v for k, v in found.items() if k != "links"})
-        over = [
-            Estimate.share(seed.levels[k] for seed in self.seeds)
-            for k in range(len(self.first.levels))
-        ]
-        means, low, high = (tuple(getattr(e, n) for e in over) for n in ("mean", "low", "high"))
-        lines: list[Line] = [Line("", LEVELS, means, low, high)] if over else []
         panels = [Panel("Links", "measure", "share", (bars,), (0, 1.05))]
-        if lines:
-            rule = Rule("as measured", y=found["aer"].mean)
+        if self.first.levels:
+            over = map(Estimate.share, zip(*(seed.levels for seed in self.seeds), strict=True))
+            marks = Line.of("", LEVELS, over), Rule("as measured", y=found["aer"].mean)
             axis = "share of its row that links a position"
-            panels.append(Panel("Several links", axis, "AER", (*lines, rule), (0, 1.05)))
+            panels.append(Panel("Several links", axis, "AER", marks, (0, 1.05)))
         return Figure(
             "aer",
             f"Alignment error rate {found['aer']}: 0 where the links are those of the gold"
@@ -83,7 +78,7 @@ class SoftAlignments(Recordings):
 def aer(
     source: Scores | Recording,
     gold: Any = None,
-    threshold: float | None = None,
+    threshold: Share | None = None,
     site: str | None = None,
     head: int | None = None,
     pieces: Pool = "sum",
@@ -96,8 +91,6 @@ def aer(
     a list of alignments; of a recording it may be left out where its task says what to attend to.
     Attention between pieces of words becomes one between words first, by `pieces`.
     """
-    if threshold is not None and not 0 < threshold <= 1:
-        raise RegardError(f"threshold={threshold:g} does not fit: it is a share of a row, 0 to 1.")
     known = read_alignments(gold, first) if isinstance(gold, (str, Path)) else gold
     if isinstance(source, Scores):
         return _score(source, known, threshold)
@@ -128,8 +121,7 @@ def _choose_links(scores: Scores, threshold: float | None) -> Array:
             " probabilities instead of their logarithms."
         )
     sums = values.sum(axis=2, keepdims=True)
-    above: Array = (values >= threshold * sums) & scores.mask & (sums > 0)
-    return above
+    return np.asarray((values >= threshold * sums) & scores.mask & (sums > 0))
 
 
 def _score(scores: Scores, gold: Sequence[Alignment] | None, threshold: float | None) -> Aligned:

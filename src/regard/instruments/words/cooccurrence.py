@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
 from regard.display import Figure, Table
 from regard.errors import RegardError
+from regard.instruments._settings import Count
 from regard.instruments.registry import instrument
 from regard.instruments.words._lexicon import Lexicon, LexiconResult, list_words
 from regard.instruments.words._pairs import (
@@ -36,6 +36,7 @@ class Cooccurrence(Lexicon):
     """
 
     pairs: int = 0  # sentence pairs that were counted
+    described = ("pairs", "spread")
 
     @property
     def spread(self) -> float:
@@ -54,25 +55,18 @@ class Cooccurrence(Lexicon):
         squares = np.asarray(shares.multiply(shares).sum(axis=1)).ravel() / counts
         left = np.maximum(squares - means**2, 0)
         left[left < 1e-14 * means**2] = 0  # rounding
-        found: Array = np.sqrt(left) / np.where(means > 0, means, 1)
-        return found
+        return np.asarray(np.sqrt(left) / np.where(means > 0, means, 1))
 
     def centred(self) -> Array:
         """C − its mean over target words: what eq. 15 says the proxy learns first. Dense."""
         table = self.matrix.toarray()
-        found: Array = table - table.mean(axis=1, keepdims=True)
-        return found
+        return np.asarray(table - table.mean(axis=1, keepdims=True))
 
     def values(self) -> dict[str, float]:
         """Sizes, and the spread."""
         return {**super().values(), "pairs": float(self.pairs), "spread": self.spread}
 
-    def about(self) -> dict[str, Any]:
-        """Sizes, and the spread."""
-        return {**super().about(), "pairs": self.pairs, "spread": self.spread}
 
-
-@dataclass(frozen=True, eq=False)
 class CooccurrenceResult(LexiconResult[Cooccurrence]):
     """Count tables of one corpus or of several; the first is shown."""
 
@@ -139,7 +133,7 @@ def count_pairs(pairs: Iterable[Pair]) -> Counts:
 
 
 @instrument(CooccurrenceResult, SentencePairs())
-def cooccurrence(pairs: Iterable[Pair], jobs: int = 1) -> Cooccurrence:
+def cooccurrence(pairs: Iterable[Pair], jobs: Count = 1) -> Cooccurrence:
     """C(i, o) = Σ over sentence pairs of (1/L) · times that i and o meet (snell2021, eq. 16).
 
     `pairs` is any iterable of (source words, target words), words being strings or integers, read
@@ -150,8 +144,6 @@ def cooccurrence(pairs: Iterable[Pair], jobs: int = 1) -> Cooccurrence:
     >>> c.value("film", "movie")
     0.5
     """
-    if jobs < 1:
-        raise RegardError(f"jobs={jobs} does not fit: it is 1 or more.")
     counts = count_pairs(pairs) if jobs == 1 else count_in_processes(jobs, pairs)
     if not counts.pairs:
         raise RegardError("There are no pairs of sentences, so there is nothing to count.")
@@ -183,7 +175,8 @@ def _make_bags(
     piece: Sequence[Pair], sources: Numbers, targets: Numbers
 ) -> tuple[csr_array, csr_array]:
     given = sides(piece)
-    ours, theirs = Sentences.of(given[0], sources), Sentences.of(given[1], targets)
+    ours = Sentences.of(given[0], sources.__getitem__)
+    theirs = Sentences.of(given[1], targets.__getitem__)
     shares = (1 / np.maximum(ours.lengths, 1))[ours.sentence]
     return (
         _by_sentence(ours, len(sources), shares),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 from scipy.sparse import csr_array
 
 from regard.display import Figure, Line, Panel, Table
@@ -42,18 +43,10 @@ class IBM1(Lexicon):
 
     likelihood: tuple[float, ...] = ()
     null: bool = False
+    described = ("likelihood", "null")
 
-    def translation(self, source: Word, target: Word) -> float:
-        """Trans(o|i): the probability that the source word i is translated to o (eq. 17)."""
-        return self.value(source, target)
-
-    def best(self, word: Word, n: int = 5) -> list[tuple[Word, float]]:
-        """The `n` likeliest translations of a source word, with their probabilities."""
-        return self.highest(word, n)
-
-    def beta(self, pairs: Pairs) -> Scores:
-        """β: Trans(y_t|x_l) for each position; 0 for words never seen together (eq. 18)."""
-        return self.scores(pairs)
+    # By their names in the paper: Trans(o|i) (eq. 17), the likeliest o of i, and β (eq. 18).
+    translation, best, beta = Lexicon.value, Lexicon.highest, Lexicon.scores
 
     def alpha(self, pairs: Pairs) -> Scores:
         """α: β over its sum in the sentence, the alignment probability (eq. 19).
@@ -96,12 +89,7 @@ class IBM1(Lexicon):
         """Sizes, and the last likelihood."""
         return {**super().values(), "log-likelihood": self.likelihood[-1]}
 
-    def about(self) -> dict[str, Any]:
-        """Sizes, and the likelihoods."""
-        return {**super().about(), "likelihood": list(self.likelihood), "null": self.null}
 
-
-@dataclass(frozen=True, eq=False)
 class IBM1Result(LexiconResult[IBM1]):
     """Translation tables of one corpus or of several; the first is shown."""
 
@@ -131,7 +119,9 @@ class IBM1Result(LexiconResult[IBM1]):
 
 
 @instrument(IBM1Result, SentencePairs())
-def ibm1(pairs: Iterable[Pair], iterations: int = 5, null: bool = False) -> IBM1:
+def ibm1(
+    pairs: Iterable[Pair], iterations: Annotated[int, Field(ge=0)] = 5, null: bool = False
+) -> IBM1:
     """Trans(o|i) by expectation maximisation from a uniform table (snell2021, section 4.2).
 
     `pairs` is an iterable of (source words, target words), or a task or run, as for
@@ -144,8 +134,6 @@ def ibm1(pairs: Iterable[Pair], iterations: int = 5, null: bool = False) -> IBM1
     >>> regard.ibm1(pairs).best("Haus", 1)[0][0]
     'house'
     """
-    if iterations < 0:
-        raise RegardError(f"iterations={iterations} does not fit: it is 0 or more.")
     ours, theirs, names = number_words(pairs, null)
     meetings = Meetings.of(ours, theirs, (len(names[0]), len(names[1])))
     translation, likelihoods = np.ones(len(meetings.rows)), []
@@ -171,19 +159,18 @@ def number_words(
     for piece in pieces(pairs):
         sources, targets = sides(piece)
         given = [[NULL, *s] if len(s) else s for s in sources] if null else sources
-        found.append((Sentences.of(given, names[0]), Sentences.of(targets, names[1])))
-    ours, theirs = (_join([pair[side] for pair in found]) for side in (0, 1))
-    both = (ours.lengths > 0) & (theirs.lengths > 0)
-    if not both.any():
+        ours = Sentences.of(given, names[0].__getitem__)
+        theirs = Sentences.of(targets, names[1].__getitem__)
+        both = (ours.lengths > 0) & (theirs.lengths > 0)
+        found.append((ours.keep(both), theirs.keep(both)))
+    if not any(len(ours.words) for ours, _ in found):
         raise RegardError(
             "There is no pair with words on both sides, so there is nothing to learn."
         )
-    return ours.keep(both), theirs.keep(both), (names[0].words, names[1].words)
-
-
-def _join(parts: Sequence[Sentences]) -> Sentences:
-    words, lengths = [part.words for part in parts], [part.lengths for part in parts]
-    none = np.empty(0, np.int64)
-    return Sentences(
-        np.concatenate([none.astype(np.int32), *words]), np.concatenate([none, *lengths])
+    ours, theirs = (
+        Sentences(
+            np.concatenate([s.words for s in side]), np.concatenate([s.lengths for s in side])
+        )
+        for side in zip(*found, strict=True)
     )
+    return ours, theirs, (names[0].words, names[1].words)

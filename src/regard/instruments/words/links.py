@@ -195,36 +195,27 @@ def symmetrise(
 
 def _grow(one: Links, two: Links, near: Free, last: Free) -> Links:
     """From the intersection outwards; `near` and `last` say how many words must be free."""
-    union, grown = one | two, Grown(one & two)
+    union, grown = one | two, set(one & two)
+    linked = {i for i, _ in grown}, {j for _, j in grown}  # the words that have a link
+
+    def add(link: Link, needed: Free) -> bool:
+        if not needed(word not in side for word, side in zip(link, linked, strict=True)):
+            return False
+        grown.add(link)
+        for word, side in zip(link, linked, strict=True):
+            side.add(word)
+        return True
+
     added = True
     while added:
         added = False
-        for i, j in sorted(grown.links):
-            around = ((i + down, j + right) for down, right in NEIGHBOURS)
-            for link in around:
-                added |= link in union and grown.add(link, near)
+        for i, j in sorted(grown):
+            for link in ((i + down, j + right) for down, right in NEIGHBOURS):
+                added |= link in union and add(link, near)
     for direction in (one, two):
         for link in sorted(direction):
-            grown.add(link, last)
-    return frozenset(grown.links)
-
-
-class Grown:
-    """Links so far, and the words that have one."""
-
-    def __init__(self, links: Links):
-        self.links = set(links)
-        self.sources, self.targets = {i for i, _ in links}, {j for _, j in links}
-
-    def add(self, link: Link, needed: Free) -> bool:
-        """Take a link if one of its words is free (`any`), or both (`all`)."""
-        free = link[0] not in self.sources, link[1] not in self.targets
-        if not needed(free):
-            return False
-        self.links.add(link)
-        self.sources.add(link[0])
-        self.targets.add(link[1])
-        return True
+            add(link, last)
+    return frozenset(grown)
 
 
 @dataclass(frozen=True)
@@ -245,7 +236,6 @@ class Scored(Measured):
         return {name: value for name, value in named.items() if math.isfinite(value)}
 
 
-@dataclass(frozen=True)
 class LinksResult(Result[Scored]):
     """Alignment error over several alignments of one text."""
 

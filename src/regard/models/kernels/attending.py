@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import linear
 
 from regard.models.kernels.layout import Layout
 from regard.models.kernels.recurrence import Kernel, Source, State
@@ -69,14 +70,14 @@ class Attending(Source):
         """Attend, and project what comes of it."""
         w, h = self.tensors, state[0]
         word = self.inputs[:, t] if self.forced[t] or not t else self.found[-1][-1].argmax(dim=1)
-        query = torch.addmm(w.query_bias, h, w.query.t())
+        query = linear(h, w.query, w.query_bias)
         bent = (query[:, None] + w.keys).relu_()
         scores = torch.matmul(bent, w.v).add_(w.v_bias)
         allowed = scores if self.barred is None else scores.masked_fill(self.barred, -torch.inf)
         weights = torch.softmax(allowed, dim=1)
         context = torch.bmm(weights[:, None], w.memory)[:, 0]
         joined = torch.cat([context, w.table[word]], dim=1)
-        focus = torch.addmm(w.focus_bias, joined, w.focus.t()).relu_()
+        focus = linear(joined, w.focus, w.focus_bias).relu_()
         x = context * focus
         torch.addmm(self.ih_bias, x, self.ih, out=gate)
         self.kept.append(Kept(word, h, bent, weights, joined, focus, x))
@@ -85,7 +86,7 @@ class Attending(Source):
     def read(self, t: int, state: State) -> None:
         """Say a word."""
         w = self.tensors
-        self.found[-1] += [state[0], torch.addmm(w.readout_bias, state[0], w.readout.t())]
+        self.found[-1] += [state[0], linear(state[0], w.readout, w.readout_bias)]
 
     def results(self) -> State:
         """Queries (t·b, a), scores and weights (t·b, s), logits (t·b, vocab)."""
@@ -127,7 +128,8 @@ class Attending(Source):
     def gradients(self, local: Tensor) -> State:
         """Each weight's is one product over all steps."""
         d_focus, d_query, d_scores, d_word = map(torch.cat, zip(*self.noted[::-1], strict=True))
-        word, h, bent, _, joined, _, x = map(torch.cat, zip(*self.kept, strict=True))
+        kept = list(zip(*self.kept, strict=True))
+        word, h, bent, joined, x = (torch.cat(kept[place]) for place in (0, 1, 2, 4, 6))
         return (
             self.d_memory, self.d_keys,
             torch.zeros_like(self.tensors.table).index_add_(0, word, d_word),

@@ -9,7 +9,7 @@ time; `rows` is the batch, longest first.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import torch
@@ -65,7 +65,12 @@ class Layout:
 
     def steps(self, packed: Tensor) -> tuple[Tensor, ...]:
         """(packed, …) as one view per step."""
-        return torch.split_with_sizes(packed, [rows for rows, _, _ in self.blocks])
+        return torch.split_with_sizes(packed, self.sizes)
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """How many rows are there at each step."""
+        return [rows for rows, _, _ in self.blocks]
 
     def shift(self, joined: Tensor) -> Tensor:
         """For each packed row the one a step earlier. [first; packed] -> (packed, features)"""

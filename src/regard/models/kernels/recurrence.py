@@ -27,7 +27,7 @@ class Kernel(ABC):
     """One cell's mathematics: a step forwards, a step backwards."""
 
     blocks: ClassVar[int]
-    spare: ClassVar[int] = 0  # arrays (packed, hidden) that `forward` fills besides
+    spare: ClassVar[tuple[int, ...]] = ()  # what `forward` fills besides: blocks of each array
     weights: ClassVar[int] = 1  # parameters of the recurrent product
 
     def scale(self, x: Tensor) -> Tensor:
@@ -133,17 +133,19 @@ class Recurrence(torch.autograd.Function):
         weights, first = tensors[given : given + kernel.weights], tensors[given + kernel.weights :]
         gates = source.open(kernel, layout)
         state = tuple(map(layout.sort, first))
-        joined = [
-            torch.cat([member, gates.new_empty(len(gates), len(member[0]))]) for member in state
-        ]
+        count, hidden = len(gates), state[0].shape[1]
+        joined = [gates.new_empty(layout.batch + count, hidden) for _ in state]
+        for member, start in zip(joined, state, strict=True):
+            member[: layout.batch] = start
         after = [member[layout.batch :] for member in joined]
-        spare = [torch.empty_like(after[0]) for _ in range(kernel.spare)]
-        blocks = gates.view(len(gates), kernel.blocks, -1).unbind(1)
+        spare = [gates.new_empty(count, blocks * hidden) for blocks in kernel.spare]
+        blocks = gates.view(count, kernel.blocks, -1).unbind(1)
         ready = kernel.prepare(weights)
         rooms = zip(*map(layout.steps, (gates, *blocks, *after, *spare)), strict=True)
-        for t, room in enumerate(rooms):
-            if len(room[0]) < len(state[0]):
-                state = tuple(member[: len(room[0])] for member in state)
+        alive = layout.batch
+        for t, (rows, room) in enumerate(zip(layout.sizes, rooms, strict=True)):
+            if rows < alive:
+                alive, state = rows, tuple(member[:rows] for member in state)
             source.fetch(t, room[0], state)
             state = kernel.forward(ready, state, room, layout.fresh and t == 0)
             source.read(t, state)
@@ -174,8 +176,11 @@ class Recurrence(torch.autograd.Function):
         grads = None if outer is None else layout.steps(outer)
         derived = kernel.derive(gates, after, before, spare)
         rooms = list(zip(*map(layout.steps, derived), strict=True))
+        alive, here = 0, flow
         for t in range(len(rooms) - 1, -1, -1):
-            here = tuple(member[: len(rooms[t][0])] for member in flow)
+            if layout.sizes[t] > alive:
+                alive = layout.sizes[t]
+                here = tuple(member[:alive] for member in flow)
             if grads is not None:
                 here[0].add_(grads[t])
             kernel.backward(weights, here, rooms[t], layout.fresh and t == 0)

@@ -40,7 +40,7 @@ class ResetFirstKernel(Kernel):
     """
 
     blocks = 3
-    spare = 1  # r∘h
+    spare = (1,)  # r∘h
 
     def __init__(self, update_keeps: bool):
         self.update_keeps = update_keeps
@@ -87,35 +87,38 @@ class GRUKernel(Kernel):
     """r, z = σ(p + W h + b); n = tanh(p_n + r∘(W_n h + b_n)); h' = n + z∘(h − n)."""
 
     blocks = 3
-    spare = 1  # W_n h + b_n
+    spare = (3,)  # W h + b
     weights = 2
 
     def forward(self, weights: State, before: State, room: Room, fresh: bool) -> State:
         """See the class."""
-        gate, r, z, n, h, raw = room
-        hidden = h.shape[1]
-        product = torch.addmm(weights[1], before[0], weights[0])
-        gate[:, : 2 * hidden].add_(product[:, : 2 * hidden]).sigmoid_()
-        raw.copy_(product[:, 2 * hidden :])
-        n.addcmul_(r, raw).tanh_()
+        gate, r, z, n, h, product = room
+        gates = 2 * h.shape[1]
+        torch.addmm(weights[1], before[0], weights[0], out=product)
+        gate[:, :gates].add_(product[:, :gates]).sigmoid_()
+        n.addcmul_(r, product[:, gates:]).tanh_()
         return (torch.lerp(n, before[0], z, out=h),)
 
     def derive(self, gates: Tensor, after: State, before: State, spare: Room) -> Room:
         """Slopes, and room for the gradients of both products."""
-        r, z, n = gates.chunk(3, dim=1)
-        d_x, d_h = (r.new_empty(len(r), 3 * r.shape[1]) for _ in range(2))
-        d_r, d_z, d_n = d_x.view(len(r), 3, -1).unbind(1)
-        slopes = (r * (1 - r), z * (1 - z), 1 - n * n, before[0] - n)
-        return d_x, d_h, d_r, d_z, d_n, d_h[:, 2 * r.shape[1] :], r, z, *slopes, *spare
+        both, (r, z, n) = gates[:, : 2 * after[0].shape[1]], gates.chunk(3, dim=1)
+        d_x, d_h, raw = (
+            torch.empty_like(gates),
+            torch.empty_like(gates),
+            spare[0].chunk(3, dim=1)[2],
+        )
+        views = (d_x[:, : both.shape[1]], *d_x.chunk(3, dim=1), d_h.chunk(3, dim=1)[2])
+        return d_x, d_h, *views, r, z, raw, both * (1 - both), 1 - n * n, before[0] - n
 
     def backward(self, weights: State, flow: State, room: Room, fresh: bool) -> None:
         """The chain rule through the mixture, the candidate, and the gates."""
-        d_x, d_h, d_r, d_z, d_n, d_raw, r, z, slope_r, slope_z, slope_n, apart, raw = room
+        d_x, d_h, d_both, d_r, d_z, d_n, d_raw, r, z, raw, slope, slope_n, apart = room
         (g,) = flow
         keep = g * z
         torch.mul(g - keep, slope_n, out=d_n)
-        torch.mul(g, apart, out=d_z).mul_(slope_z)
-        torch.mul(d_n, raw, out=d_r).mul_(slope_r)
+        torch.mul(g, apart, out=d_z)
+        torch.mul(d_n, raw, out=d_r)
+        d_both.mul_(slope)
         d_h.copy_(d_x)
         d_raw.mul_(r)
         torch.addmm(keep, d_h, weights[0], out=g)
@@ -133,7 +136,7 @@ class LSTMKernel(Kernel):
     """
 
     blocks = 4
-    spare = 1  # tanh(c')
+    spare = (1,)  # tanh(c')
 
     def scale(self, x: Tensor) -> Tensor:
         """What goes into g doubled."""
@@ -154,7 +157,7 @@ class LSTMKernel(Kernel):
         gate.sigmoid_()
         torch.add(minus_one, g, alpha=2.0, out=g)
         torch.mul(f, before[1], out=c).addcmul_(i, g)
-        torch.mul(c, 2.0, out=tanh).sigmoid_()
+        torch.add(c, c, out=tanh).sigmoid_()
         torch.add(minus_one, tanh, alpha=2.0, out=tanh)
         return torch.mul(o, tanh, out=h), c
 

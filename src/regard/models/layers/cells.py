@@ -11,7 +11,7 @@ member is h (batch, hidden).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,12 +20,11 @@ from torch import Tensor, nn
 
 from regard.models.blocks import split_gates
 from regard.models.kernels.layout import Layout
-from regard.models.kernels.recurrence import Kernel, Source, State, recur
+from regard.models.kernels.recurrence import Kernel, Source, recur
+from regard.models.kernels.recurrence import State as State
 from regard.models.kernels.steps import GRUKernel, LSTMKernel, ResetFirstKernel, UGRNNKernel
 from regard.registry import Registry
 from regard.tasks.batch import mask
-
-__all__ = ["CELLS", "Cell", "Gates", "Inputs", "RecurrentCell", "State", "Words", "vectors"]
 
 Gates = dict[str, Tensor]
 
@@ -168,11 +167,8 @@ class Cell(nn.Module, ABC):
             gates.append(gate)
             state = new
         names = gates[0] if gates else ()
-        return (
-            torch.stack(states, dim=1),
-            state,
-            {name: torch.stack([gate[name] for gate in gates], dim=1) for name in names},
-        )
+        shown = {name: torch.stack([gate[name] for gate in gates], dim=1) for name in names}
+        return torch.stack(states, dim=1), state, shown
 
 
 @dataclass(frozen=True)
@@ -208,17 +204,15 @@ class TorchCell(Cell):
         """The parameters in the order of the kernels of `torch.nn`."""
         return [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh]
 
-
-def cut_padding(states: Tensor, lengths: Tensor | None) -> Tensor:
-    """The states with zeros past each row's length. (batch, time, hidden)"""
-    return states if lengths is None else states * mask(lengths, states.shape[1])[:, :, None]
-
-
-def take_last(states: Tensor, lengths: Tensor | None) -> Tensor:
-    """The state at the end of each row. (batch, time, hidden) -> (batch, hidden)"""
-    if lengths is None:
-        return states[:, -1]
-    return states[torch.arange(len(lengths), device=states.device), lengths - 1]
+    def run_in_torch(
+        self, kernel: Callable[..., State], x: Inputs, lengths: Tensor | None, state: State | None
+    ) -> tuple[Tensor, State]:
+        """On a kernel of `torch.nn` that has one member of a state and knows no lengths."""
+        states, _ = kernel(vectors(x), self.start(x, state)[0][None], self.weights, *KERNEL)
+        if lengths is None:
+            return states, (states[:, -1],)
+        last = states[torch.arange(len(lengths), device=states.device), lengths - 1]
+        return states * mask(lengths, states.shape[1])[:, :, None], (last,)
 
 
 # Hidden units per row of a batch from which on passes by hand are faster.
@@ -245,8 +239,7 @@ class Tanh(TorchCell):
         self, x: Inputs, lengths: Tensor | None = None, state: State | None = None
     ) -> tuple[Tensor, State]:
         """On `torch.nn.RNN`'s kernel."""
-        states, _ = torch.rnn_tanh(vectors(x), self.start(x, state)[0][None], self.weights, *KERNEL)
-        return cut_padding(states, lengths), (take_last(states, lengths),)
+        return self.run_in_torch(torch.rnn_tanh, x, lengths, state)
 
 
 @CELLS.register("lstm")
@@ -279,15 +272,15 @@ class LSTM(TorchCell):
         """On a CPU on our own recurrence, elsewhere on `torch.nn.LSTM`'s kernel."""
         if self.weight_hh.device.type == "cpu":
             return super().forward(x, lengths, state)
-        return self.run_in_torch(x, lengths, state)
+        return self.run_packed(x, lengths, state)
 
-    def run_in_torch(
+    def run_packed(
         self, x: Inputs, lengths: Tensor | None, state: State | None
     ) -> tuple[Tensor, State]:
         """On `torch.nn.LSTM`'s kernel, on packed input, so that the last c is the true one."""
         layout = Layout.of(x.shape[0], x.shape[1], lengths, self.weight_hh.device)
         first = [layout.sort(member)[None] for member in self.start(x, state)]
-        counts = torch.tensor([rows for rows, _, _ in layout.blocks])
+        counts = torch.tensor(layout.sizes)
         packed = layout.pack(vectors(x))
         states, h, c = torch.lstm(packed, counts, first, self.weights, *KERNEL[:-1])
         return layout.unpack(states), (layout.unsort(h[0]), layout.unsort(c[0]))
@@ -337,8 +330,7 @@ class TorchGRU(TorchCell):
         """
         if lengths is None and self.outweighs(x.shape[0]):
             return super().forward(x, None, state)
-        states, _ = torch.gru(vectors(x), self.start(x, state)[0][None], self.weights, *KERNEL)
-        return cut_padding(states, lengths), (take_last(states, lengths),)
+        return self.run_in_torch(torch.gru, x, lengths, state)
 
     def source(self, x: Inputs, layout: Layout) -> Source:
         """Projected row by row of the batch, which is the order that its runs have added up in."""

@@ -7,6 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import torch
@@ -14,8 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.errors import RegardError
+from regard.memory import require_memory
 from regard.tasks.vocabulary import PAD
 
+LONGEST = 2**20  # characters of a line: a word and some thousands of numbers
 MEND = "Give GloVe's text format (a word and its numbers on each line), or npz with words, vectors."
 
 
@@ -63,11 +66,23 @@ def read_vectors(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
 
 
 def _npz(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    with zipfile.ZipFile(path) as packed:
+        size = sum(entry.file_size for entry in packed.infolist())
+    require_memory(size, f"What {path} unpacks to", "Give a smaller file.")
     with np.load(path, allow_pickle=False) as data:
         words, vectors = data["words"], data["vectors"]
+    vectors = vectors.astype(np.float32)
     if words.ndim != 1 or vectors.ndim != 2 or len(words) != len(vectors):
         raise RegardError(f"{path}: words {words.shape} and vectors {vectors.shape} do not fit.")
-    yield from zip(map(str, words), vectors.astype(np.float32), strict=True)
+    yield from zip(map(str, words), vectors, strict=True)
+
+
+def _lines(file: IO[str], path: Path) -> Iterator[str]:
+    """Lines, none of them without end."""
+    while line := file.readline(LONGEST):
+        if len(line) == LONGEST:
+            raise RegardError(f"{path} has a line of more than {LONGEST} characters. {MEND}")
+        yield line
 
 
 def _text(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
@@ -75,7 +90,7 @@ def _text(path: Path) -> Iterator[tuple[str, NDArray[np.float32]]]:
         packed = raw.read(2) == b"\x1f\x8b"
     with gzip.open(path, "rt", encoding="utf-8") if packed else path.open(encoding="utf-8") as file:
         size = 0
-        for number, line in enumerate(file, start=1):
+        for number, line in enumerate(_lines(file, path), start=1):
             # A few of GloVe's words have spaces in them, so the numbers are counted from the end.
             parts = line.rstrip("\n").split(" ")
             if number == 1 and len(parts) == 2 and all(part.isdecimal() for part in parts):

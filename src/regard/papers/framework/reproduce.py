@@ -11,10 +11,12 @@ from regard.errors import RegardError, unknown
 from regard.instruments import INSTRUMENTS
 from regard.papers.framework.experiment import EXPERIMENTS, Experiment, Plan, Scale
 from regard.papers.framework.result import Result, load, result_path, results_folder
+from regard.runs.config import RunConfig
 from regard.runs.execution import forget
 from regard.runs.executor import Monitor, run_all
-from regard.runs.files import content_hash, write_json, write_whole
+from regard.runs.files import BUSY, as_json, content_hash, wait_for, write_noted, write_whole
 from regard.runs.members import changed_code, made_by, warn_of_changes
+from regard.runs.places import require_name
 from regard.runs.provenance import provenance
 from regard.runs.run import Run, runs_folder
 
@@ -73,10 +75,14 @@ def reproduce(
 
     def train(wanted: Iterable[Plan]) -> None:
         configs = [config for plan in wanted for group in plan.values() for config in group]
-        try:
-            run_all(configs, runs, jobs, monitor)
-        except RegardError as error:  # what can be measured is measured all the same
-            faults.extend(fault for fault in error.faults if fault not in faults)
+        while configs:
+            try:
+                run_all(configs, runs, jobs, monitor)
+                return
+            except RegardError as error:  # what can be measured is measured all the same
+                own = (fault for fault in error.faults if BUSY not in fault)
+                faults.extend(fault for fault in own if fault not in faults)
+                configs = _await_others(configs, error, runs or runs_folder())
 
     train(plans[name] for name in todo)
     conditions = {name: _runs_of(plans[name], runs) for name in todo}
@@ -106,6 +112,15 @@ def _forget_changed(plans: Iterable[Plan], root: Path | None) -> None:
 def _there(plan: Plan, root: Path | None) -> list[Run]:
     """The runs of a plan that are done."""
     return [run for runs in _runs_of(plan, root).values() for run in runs if run.done]
+
+
+def _await_others(configs: Sequence[RunConfig], error: RegardError, root: Path) -> list[RunConfig]:
+    """The runs that other processes were at, once they are not: done by then, mostly."""
+    busy = [fault for fault in error.faults if BUSY in fault]
+    others = [config for config in configs if any(config.name in fault for fault in busy)]
+    for config in others:
+        wait_for(root / config.name)
+    return others
 
 
 def _runs_of(plan: Plan, root: Path | None) -> dict[str, list[Run]]:
@@ -190,8 +205,8 @@ def _measure(
     )
     folder = results / name.split("/")[0] / scale
     for figure in findings.figures:
-        write_whole(folder / "figures" / f"{figure.name}.svg", figure.svg().encode())
-    write_json(result_path(results, name, scale), result.to_json())
+        write_whole(folder / "figures" / require_name(f"{figure.name}.svg"), figure.svg().encode())
+    write_noted(folder, result_path(results, name, scale), as_json(result.to_json()))
 
 
 def _hash(experiment: Experiment, plan: Plan, scale: Scale, root: Path | None) -> str:

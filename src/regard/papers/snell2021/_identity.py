@@ -21,6 +21,7 @@ import numpy as np
 
 from regard.display import Figure, Line, Panel, Rule, Table
 from regard.errors import RegardError
+from regard.instruments._geometry import softmax
 from regard.instruments.result import CORRELATION, SIZE, Key, Measured, Range, Result, to_floats
 from regard.instruments.words._pairs import Pairs, training_pairs
 from regard.instruments.words.cooccurrence import Cooccurrence, cooccurrence, make_bags
@@ -76,7 +77,7 @@ class Corpus:
         for start in range(0, self.shares.shape[0], SENTENCES):
             shares = self.shares[start : start + SENTENCES]
             said = np.asarray(self.outputs[start : start + SENTENCES].sum(axis=1)).ravel()
-            found = found - shares.T @ (said[:, None] * _softmax(shares @ logits))
+            found = found - shares.T @ (said[:, None] * softmax(shares @ logits))
         return found
 
 
@@ -92,7 +93,7 @@ def initial_gradient(pairs: Pairs | Corpus, d: int, seed: int = 0) -> InitialGra
     logits, of_words, of_outputs = _draw_grams(ours, theirs, d, seed)
     pull = corpus.pull(logits)
     moved = pull @ of_outputs + of_words @ pull
-    theta = _softmax(logits)
+    theta = softmax(logits)
     changed = theta * (moved - (theta * moved).sum(axis=1, keepdims=True))
     limit = 2 * corpus.counts.centred()
     return InitialGradient(d, changed, moved, {"logits": limit, "probabilities": limit / theirs})
@@ -218,9 +219,3 @@ def _draw_grams(ours: int, theirs: int, d: int, seed: int) -> tuple[Array, Array
         of_words += e @ e.T
         of_outputs += w @ w.T
     return logits, of_words, of_outputs
-
-
-def _softmax(logits: Array) -> Array:
-    raised = np.exp(logits - logits.max(axis=1, keepdims=True))
-    found: Array = raised / raised.sum(axis=1, keepdims=True)
-    return found

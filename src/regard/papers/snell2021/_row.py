@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from regard.display import Line
 from regard.papers.framework.measures import SIZE
 from regard.papers.snell2021._compared import Compared
@@ -80,8 +82,13 @@ class Row:
 
     def draw_levels(self) -> tuple[Line, ...]:
         """The agreements that are to be reached, across the panel."""
-        ends = float(self.updates[0]), float(self.updates[-1])
         return tuple(
-            Line(column, ends, (self.cell(column).mean,) * 2, colour=colour, dashed=True)
+            draw_level(column, self.updates, self.cell(column), colour)
             for colour, column in ((2, COLUMNS[0]), (3, COLUMNS[3]))
         )
+
+
+def draw_level(label: str, updates: Sequence[int], found: Estimate, colour: int) -> Line:
+    """A mean across the panel."""
+    ends = float(updates[0]), float(updates[-1])
+    return Line(label, ends, (found.mean,) * 2, colour=colour, dashed=True)

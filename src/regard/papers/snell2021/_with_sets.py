@@ -14,7 +14,6 @@ from regard.papers.snell2021._data_sets import SETS, WANTED, DataSet, find_sets
 from regard.runs import RunConfig, assemble
 from regard.tasks import CorpusTask
 
-KINDS = ("attention", "uniform", "proxy", "frozen")
 MOST = 4000  # held-out sentences, as in the paper
 TRAINED = 500  # training sentences
 SLICE = 120  # held-out sentences of a translation at quick scale
@@ -107,12 +106,11 @@ class WithSets(Experiment):
         whole: bool = True,
     ) -> Compared:
         """Every score of one data set's models on some sentences."""
-        mine = {kind: runs.get(f"{name} {kind}") for kind in KINDS}
-        attention, uniform, proxy = mine["attention"], mine["uniform"], mine["proxy"]
-        assert attention and uniform and proxy
-        frozen = mine["frozen"][0] if mine["frozen"] else None
-        task = cast(CorpusTask, attention[0].task())
+        attending = runs[f"{name} attention"]
+        uniform, proxy = (runs[f"{name} {kind}"][0] for kind in ("uniform", "proxy"))
+        frozen = next(iter(runs.get(f"{name} frozen", ())), None)
+        task = cast(CorpusTask, attending[0].task())
         small = SLICE if scale == "quick" else TRAINED
         most = MOST if part == "validation" and scale == "full" else small
-        models = Models(attention, uniform[0], proxy[0], frozen)
+        models = Models(attending, uniform, proxy, frozen)
         return Compared(models, draw_sentences(task, part, most), performs, whole)

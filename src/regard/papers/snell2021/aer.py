@@ -149,67 +149,59 @@ class AERExperiment(Experiment):
         """AER of everything on English-French; of what needs no training text on the other."""
         text, names = self._read_text(scale)
         aligned = self._read_aligned("enfr")
-        fixed = align_by_counts(text, aligned.pairs) | aligned.programs
-        found = self._link_models(runs, aligned) | _wrap_each(fixed)
+        found = {
+            name: [link_best(score_words(run, name, aligned.pairs, pool)) for run in runs[kind]]
+            for name, (kind, pool) in LOOKS.items()
+        } | _link_without_seeds(text, aligned)
         measures: Measures = {
             name: Estimate.share(match_links(links, aligned.gold).error for links in several)
             for name, several in found.items()
         }
         other = self._read_aligned("roen")
-        few = {**align_by_counts(other.pairs, other.pairs), **other.programs}
-        return Findings(
+        few = _link_without_seeds(other.pairs, other)
+        words = int(np.sum([len(target) for _, target in aligned.pairs]))
+        bars = Bars.of("", {SYMBOLS[name]: value for name, value in measures.items()})
+        return Findings.of(
             {"snell.aer": measures},
-            (
-                _list_links(LANGUAGES["enfr"], found, aligned.gold),
-                _list_links(LANGUAGES["roen"], _wrap_each(few), other.gold),
+            _list_links(LANGUAGES["enfr"], found, aligned.gold),
+            _list_links(LANGUAGES["roen"], few, other.gold),
+            Figure.of(
+                "snell-aer",
+                f"Alignment error rate on {len(aligned.pairs)} English-French sentence pairs that"
+                f" people aligned ({words:,} target words): 0 is perfect. Each target word is"
+                " linked to its best source word, except where two directions are joined; whiskers"
+                " are 95 % intervals over seeds.",
+                draw_shares("", "what", "alignment error rate", bars, wide=True),
             ),
-            (_draw_errors(measures, aligned),),
-            (
-                f"Everything was trained on {len(text):,} pairs: of {' and '.join(names)}, and the"
-                f" {len(aligned.pairs)} aligned pairs themselves, without their links, as is usual"
-                " for IBM models. What GIZA++ and fast_align give was published; they had far more"
-                " text, and text of the same kind, so they are a mark and no rivals.",
-                "For Romanian and English no text is at hand: IBM model 1 has seen the"
-                f" {len(other.pairs)} aligned pairs alone.",
-            ),
+            f"Everything was trained on {len(text):,} pairs: of {' and '.join(names)}, and the"
+            f" {len(aligned.pairs)} aligned pairs themselves, without their links, as is usual"
+            " for IBM models. What GIZA++ and fast_align give was published; they had far more"
+            " text, and text of the same kind, so they are a mark and no rivals.",
+            "For Romanian and English no text is at hand: IBM model 1 has seen the"
+            f" {len(other.pairs)} aligned pairs alone.",
         )
 
-    def _link_models(self, runs: Runs, aligned: Aligned) -> dict[str, list[list[Alignment]]]:
-        """Links of every look, a list for every seed."""
-        return {
-            name: [link_best(score_words(run, name, aligned.pairs, pool)) for run in runs[kind]]
-            for name, (kind, pool) in LOOKS.items()
-        }
 
-
-def _wrap_each(found: dict[str, list[Alignment]]) -> dict[str, list[list[Alignment]]]:
-    """What has no seed, as if of one."""
+def _link_without_seeds(
+    pairs: Sequence[Pair], aligned: Aligned
+) -> dict[str, list[list[Alignment]]]:
+    """Links by counts and those of the programs, as if of one seed."""
+    found = align_by_counts(pairs, aligned.pairs) | aligned.programs
     return {name: [links] for name, links in found.items()}
 
 
 def _list_links(
     languages: str, found: dict[str, list[list[Alignment]]], gold: list[Alignment]
 ) -> Table:
-    rows = []
-    for name, several in found.items():
-        matches = [match_links(links, gold) for links in several]
-        cells = (
-            Estimate.share(getattr(m, what) for m in matches)
-            for what in ("error", "precision", "recall")
-        )
-        rows.append((SYMBOLS[name], *cells))
-    title = f"Links against those of people, {languages}"
-    return Table(title, ("what", "AER", "precision", "recall"), tuple(rows))
-
-
-def _draw_errors(measures: Measures, aligned: Aligned) -> Figure:
-    bars = Bars.of("", {SYMBOLS[name]: value for name, value in measures.items()})
-    words = int(np.sum([len(target) for _, target in aligned.pairs]))
-    return Figure(
-        "snell-aer",
-        f"Alignment error rate on {len(aligned.pairs)} English-French sentence pairs that people"
-        f" aligned ({words:,} target words): 0 is perfect. Each target word is linked to its best"
-        " source word, except where two directions are joined; whiskers are 95 % intervals over"
-        " seeds.",
-        (draw_shares("", "what", "alignment error rate", bars, wide=True),),
-    )
+    matches = {
+        SYMBOLS[name]: [match_links(links, gold) for links in several]
+        for name, several in found.items()
+    }
+    columns = {
+        title: {
+            name: Estimate.share(getattr(m, what) for m in several)
+            for name, several in matches.items()
+        }
+        for title, what in (("AER", "error"), ("precision", "precision"), ("recall", "recall"))
+    }
+    return Table.of_columns(f"Links against those of people, {languages}", "what", columns)

@@ -9,7 +9,7 @@ from regard.display import Figure, Line, Table
 from regard.papers.framework import EXPERIMENTS, Findings, Measures, Runs, Scale
 from regard.papers.framework.measures import draw_shares, subtract
 from regard.papers.snell2021._data_sets import COLUMNS, SETS, XI
-from regard.papers.snell2021._row import Row
+from regard.papers.snell2021._row import Row, draw_level
 from regard.papers.snell2021._with_sets import TRAINED, WithSets
 from regard.statistics import Estimate
 
@@ -37,22 +37,22 @@ class AgreementExperiment(WithSets):
             name: Row(name, self.compare(name, runs, scale, "train"), held_out=False)
             for name in sets
         }
-        measures = {
-            "snell.table2": _measure_agreements(held, "held_out"),
-            "snell.kendall": _measure_taus(held),
-            "snell.train-set": _measure_agreements(trained, "trained"),
-            "snell.frozen": _measure_frozen(held),
-            "snell.uniform-trend": _measure_trend(held),
-        }
-        tables = (
+        title = f"Agreement on {TRAINED} training sentences (Table 7)"
+        return Findings.of(
+            {
+                "snell.table2": _measure_agreements(held, "held_out"),
+                "snell.kendall": _measure_taus(held),
+                "snell.train-set": _measure_agreements(trained, "trained"),
+                "snell.frozen": _measure_frozen(held),
+                "snell.uniform-trend": _measure_trend(held),
+            },
             _list_agreements("Agreement on held-out sentences (Table 2)", held, "held_out"),
             _list_taus("Kendall's τ on held-out sentences (Table 3)", held),
-            _list_agreements(
-                f"Agreement on {TRAINED} training sentences (Table 7)", trained, "trained"
-            ),
+            _list_agreements(title, trained, "trained"),
+            _draw_trends(held),
+            _draw_courses(held),
+            *(SETS[name].other for name in sets if SETS[name].other),
         )
-        others = [SETS[name].other for name in sets if SETS[name].other]
-        return Findings(measures, tables, (_draw_trends(held), _draw_courses(held)), tuple(others))
 
 
 def _least(values: Sequence[Estimate]) -> Estimate:
@@ -128,35 +128,27 @@ def _draw_trends(rows: dict[str, Row]) -> Figure:
     for row in rows.values():
         updates = sorted(row.trends[0])
         found = (Estimate.share(trend[at] for trend in row.trends) for at in updates)
-        ends = float(updates[0]), float(updates[-1])
-        chance = Line("shuffled", ends, (row.shuffled.mean,) * 2, colour=7, dashed=True)
+        chance = draw_level("shuffled", updates, row.shuffled, 7)
         line = Line.of(COLUMNS[0], updates, found)
         axis = "update under uniform attention"
         panels.append(draw_shares(row.data.title, axis, COLUMNS[0], line, chance))
-    return Figure(
+    return Figure.of(
         "snell-uniform-trend",
         "Agreement of learned attention with the lexical probe of a model that is trained under"
         " uniform attention, over its training; means and 95 % intervals over the runs that"
         " attend.",
-        tuple(panels),
+        *panels,
     )
 
 
 def _draw_courses(rows: dict[str, Row]) -> Figure:
-    panels = tuple(
-        draw_shares(
-            row.data.title,
-            "update",
-            "agreement, performance",
-            row.draw_agreement(),
-            row.draw_performance("performance"),
-            *row.draw_levels(),
-        )
-        for row in rows.values()
-    )
-    return Figure(
+    panels = []
+    for row in rows.values():
+        lines = row.draw_agreement(), row.draw_performance("performance"), *row.draw_levels()
+        panels.append(draw_shares(row.data.title, "update", "agreement, performance", *lines))
+    return Figure.of(
         "snell-agreement",
         "Agreement of attention with that of another run while this one learns, and its"
         " performance: ξ is the performance where the first line crosses a dashed one (Fig. 2).",
-        panels,
+        *panels,
     )

@@ -43,23 +43,21 @@ class BleuExperiment(WithSets):
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """ξ(α, β^uf), ξ(α, β) and ξ* of every translation set."""
         performs = make_performance(SENTENCES[scale])
-        rows = {
-            name: Row(
-                name, self.compare(name, runs, scale, performs=performs, whole=False), best=100.0
-            )
-            for name in self.find_sets(scale)
-        }
+        rows = {}
+        for name in self.find_sets(scale):
+            compared = self.compare(name, runs, scale, performs=performs, whole=False)
+            rows[name] = Row(name, compared, best=100.0)
         measures: Measures = {
             f"{name}_{short}": row.xi(column)
             for name, row in rows.items()
             for column, short in zip(XI, SHORT, strict=True)
         }
-        said = (
+        return Findings.of(
+            {"snell.bleu": measures},
+            _list_xis(rows),
+            _draw_courses(rows),
             f"BLEU is that of the first {SENTENCES[scale]} sentences to validate on. A star marks"
-            " an agreement that no checkpoint reaches in some turn: ξ is then ξ*."
-        )
-        return Findings(
-            {"snell.bleu": measures}, (_list_xis(rows),), (_draw_courses(rows),), (said,)
+            " an agreement that no checkpoint reaches in some turn: ξ is then ξ*.",
         )
 
 

@@ -77,25 +77,18 @@ class CopyingExperiment(Experiment):
         }
         until = max(run.config.training.updates for run in hard)
         longest = max(run.config.training.updates for run in fixed)
-        return Findings(
+        ordered = {"fixed order": fixed, "40 of 60": easy[: len(fixed)]}
+        return Findings.of(
             measures,
-            (list_learning("Who learns to copy, and when", "words", runs),),
-            (
-                Figure(
-                    "snell-copying",
-                    "Word accuracy on held-out sentences while learning to copy 40 words, a line"
-                    f" per seed ({len(hard)}, {len(easy)}, {len(mixture)}, {len(control)} and"
-                    f" {len(fixed)} seeds). Runs that copy every held-out sentence stop and are"
-                    " drawn on.",
-                    (
-                        draw_runs("One set", {"40 of 40": hard, "40 of 60": easy}, until),
-                        draw_runs("Two sets", {"mixture": mixture, "40 of 80": control}, until),
-                        draw_runs(
-                            "A fixed other order",
-                            {"fixed order": fixed, "40 of 60": easy[: len(fixed)]},
-                            longest,
-                        ),
-                    ),
-                ),
+            list_learning("Who learns to copy, and when", "words", runs),
+            Figure.of(
+                "snell-copying",
+                "Word accuracy on held-out sentences while learning to copy 40 words, a line"
+                f" per seed ({len(hard)}, {len(easy)}, {len(mixture)}, {len(control)} and"
+                f" {len(fixed)} seeds). Runs that copy every held-out sentence stop and are"
+                " drawn on.",
+                draw_runs("One set", {"40 of 40": hard, "40 of 60": easy}, until),
+                draw_runs("Two sets", {"mixture": mixture, "40 of 80": control}, until),
+                draw_runs("A fixed other order", ordered, longest),
             ),
         )

@@ -119,14 +119,12 @@ class HeadsExperiment(Experiment):
         good, bad = sort_heads(runs)
         tried = {name: group for name, group in runs.items() if name.startswith(ALONE)}
         many = {name: group for name, group in runs.items() if name not in tried}
-        return Findings(
+        return Findings.of(
             {"snell.heads": _measure_many(many)},
-            (
-                _list_candidates(tried),
-                list_learning("Who learns with eight heads", "eight heads", many),
-            ),
-            (_draw_learning(tried, many),),
-            _say_kinds(len(tried), good, bad),
+            _list_candidates(tried),
+            list_learning("Who learns with eight heads", "eight heads", many),
+            _draw_learning(tried, many),
+            *_say_kinds(len(tried), good, bad),
         )
 
 
@@ -185,10 +183,10 @@ def _draw_learning(tried: Mapping[str, Sequence[Run]], many: Mapping[str, Sequen
         groups = {n: many[n + ending] for n in CONDITIONS if n + ending in many}
         if groups:
             panels.append(draw_runs(title, groups, until))
-    return Figure(
+    return Figure.of(
         "snell-heads",
         "Word accuracy on held-out sentences while learning to copy permutations, a line per run:"
         " heads alone, and eight at once. Runs that copy every held-out sentence stop and are drawn"
         " on.",
-        tuple(panels),
+        *panels,
     )

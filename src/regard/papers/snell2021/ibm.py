@@ -119,23 +119,28 @@ class IBMExperiment(Experiment):
         if real:
             measures["multi30k_slope"] = _fit_slope(found["Multi30k"])
             measures["multi30k_correlation"] = found["Multi30k"].at("θ̂ correlation", sizes[-1])
-        return Findings(
-            {"snell.ibm": measures},
-            (_list_errors(found), _list_flatness(tables)),
-            (_draw_errors(found), _draw_tables(tables)),
-            self._explain(bool(real)),
-        )
-
-    def _explain(self, real: bool) -> tuple[str, ...]:
-        factor = (
-            "The movement is that of the logits. That of the probabilities has a factor 1/|O| more,"
-            " which eq. 15 leaves out; it falls towards its own limit just as fast."
-        )
+        columns = {
+            "spread of C along rows": {name: one.spread for name, one in tables.items()},
+            "a word with itself over others, less 1": {
+                name: measure_peak(one) for name, one in tables.items()
+            },
+        }
+        drawn = {name: result.figure() for name, result in found.items()}
+        panels = {f"{p.title}, {name}": p for name, figure in drawn.items() for p in figure.panels}
         short = (
             f"Of Multi30k, sentences of at most {LONGEST} words; words that are not among the"
             f" {COMMON} most frequent of their side count as one."
         )
-        return (factor, short) if real else (factor,)
+        return Findings.of(
+            {"snell.ibm": measures},
+            _list_errors(found),
+            Table.of_columns("What the count table says about copying", "words", columns),
+            join_panels("snell-ibm", drawn["made corpus"].caption, panels),
+            _draw_tables(tables),
+            "The movement is that of the logits. That of the probabilities has a factor 1/|O| more,"
+            " which eq. 15 leaves out; it falls towards its own limit just as fast.",
+            *([short] if real else []),
+        )
 
     def _read_real(self, scale: Scale) -> list[Pair]:
         """Sentences of Multi30k in words, of which only the common ones are kept."""
@@ -161,19 +166,6 @@ def _list_errors(found: dict[str, IdentityResult]) -> Table:
     )
     title = "First movement of the proxy's logits and 2(C − mean of C)"
     return Table(title, ("corpus", "d", "relative error", "correlation"), rows)
-
-
-def _list_flatness(tables: dict[str, Cooccurrence]) -> Table:
-    rows = tuple((name, found.spread, measure_peak(found)) for name, found in tables.items())
-    columns = ("words", "spread of C along rows", "a word with itself over others, less 1")
-    return Table("What the count table says about copying", columns, rows)
-
-
-def _draw_errors(found: dict[str, IdentityResult]) -> Figure:
-    drawn = {name: result.figure() for name, result in found.items()}
-    caption = next(iter(drawn.values())).caption
-    panels = {f"{p.title}, {name}": p for name, figure in drawn.items() for p in figure.panels}
-    return join_panels("snell-ibm", caption, panels)
 
 
 def _draw_tables(tables: dict[str, Cooccurrence]) -> Figure:

@@ -97,23 +97,24 @@ class KeywordExperiment(Experiment):
             "first_last_share": _compare_places(soon, "last", "keyword"),
             "begun_at": measure_each(runs["one direction"], find_begun),
         }
-        return Findings(
+        columns = {
+            "at the first checkpoint": _average_places(soon),
+            f"first above {BEGUN} accuracy": _average_places(early),
+            "at the end": _average_places(late),
+        }
+        return Findings.of(
             {"snell.keyword": measures},
-            (_list_places(soon, early, late),),
-            (
-                Figure(
-                    "snell-keyword",
-                    "Mean log-odds of a positive label if all attention were at the keyword, right"
-                    " after it, everywhere alike, or at the last word, over training under"
-                    f" uniform attention; means and 95 % intervals over {len(ahead)} and"
-                    f" {len(found['both directions'])} seeds.",
-                    tuple(_draw_places(name, courses) for name, courses in found.items()),
-                ),
+            Table.of_columns("Log-odds γ, one direction", "attention at", columns),
+            Figure.of(
+                "snell-keyword",
+                "Mean log-odds of a positive label if all attention were at the keyword, right"
+                " after it, everywhere alike, or at the last word, over training under"
+                f" uniform attention; means and 95 % intervals over {len(ahead)} and"
+                f" {len(found['both directions'])} seeds.",
+                *(_draw_places(name, courses) for name, courses in found.items()),
             ),
-            (
-                f"The rule takes as early the first checkpoint above {BEGUN} accuracy, which may be"
-                " later than the paper's beginning; the first checkpoint of all is in the table.",
-            ),
+            f"The rule takes as early the first checkpoint above {BEGUN} accuracy, which may be"
+            " later than the paper's beginning; the first checkpoint of all is in the table.",
         )
 
 
@@ -126,19 +127,13 @@ def _compare_places(courses: list[Places], a: str, b: str) -> Estimate:
     return measure_each(courses, lambda c: abs(c[a] - c["mean"]) / max(abs(c[b] - c["mean"]), 1e-9))
 
 
-def _list_places(*when: list[Places]) -> Table:
-    rows = tuple(
-        (place, *(Estimate.of(c[place] for c in courses) for courses in when)) for place in PLACES
-    )
-    columns = ("at the first checkpoint", f"first above {BEGUN} accuracy", "at the end")
-    return Table("Log-odds γ, one direction", ("attention at", *columns), rows)
+def _average_places(courses: list[Places]) -> dict[str, Estimate]:
+    """By place, over seeds."""
+    return {place: Estimate.of(course[place] for course in courses) for place in PLACES}
 
 
 def _draw_places(name: str, courses: list[dict[int, Places]]) -> Panel:
     updates = sorted(set.intersection(*(set(course) for course in courses)))
-    found = {
-        place: [Estimate.of(course[at][place] for course in courses) for at in updates]
-        for place in PLACES
-    }
-    lines = tuple(Line.of(p, updates, found[p], colour) for colour, p in enumerate(PLACES))
+    found = {at: _average_places([course[at] for course in courses]) for at in updates}
+    lines = Line.of_each({place: {at: found[at][place] for at in found} for place in PLACES})
     return Panel(name, "update", "log-odds γ", lines)

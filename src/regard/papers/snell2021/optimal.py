@@ -9,7 +9,7 @@ import torch
 
 from regard.display import Bars, Figure, Panel, Table
 from regard.instruments.scores._optimal_weights import optimal_weights
-from regard.instruments.scores.optimal_attention import AGREEMENTS, OptimalResult, optimal_attention
+from regard.instruments.scores.optimal_attention import AGREEMENTS, optimal_attention
 from regard.papers.framework import EXPERIMENTS, Findings, Plan, Runs, Scale
 from regard.papers.framework.measures import subtract, to_percent
 from regard.papers.snell2021._with_sets import WithSets, plan_models
@@ -77,36 +77,24 @@ class OptimalExperiment(WithSets):
             "alpha_beta": estimates[AGREEMENTS[2]],
             "passed_over": estimates["largest β passed over"],
         }
-        return Findings(
+        bleus = {f"BLEU, {name}": value for name, value in scores.items()}
+        beta = torch.tensor(GAMMA, dtype=torch.float64).softmax(dim=1)[:, 0].tolist()
+        return Findings.of(
             {"snell.optimal": measures},
-            (_list_estimates(found, scores), _list_example(weights)),
-            (found.figure(), _draw_bleu(scores)),
-            (
-                f"α^opt is that of {SENTENCES[scale]} held-out sentences. In"
-                f" {to_percent(measures['passed_over'])} of the target words it gives no"
-                " weight at all to the position with the highest β.",
+            Table.of("The best attention of the additive model", estimates | bleus),
+            Table(
+                "Three words (eq. 30)",
+                ("position", "β", "α^opt"),
+                tuple(zip((1, 2, 3), beta, weights, strict=True)),
             ),
+            found.figure(),
+            Figure.of(
+                "snell-optimal-bleu",
+                "BLEU of the standard and of the additive model on the test sentences, beam of 5;"
+                " whiskers are 95 % intervals over seeds.",
+                Panel.of("Translation", "output", "BLEU", Bars.of("", scores)),
+            ),
+            f"α^opt is that of {SENTENCES[scale]} held-out sentences. In"
+            f" {to_percent(measures['passed_over'])} of the target words it gives no"
+            " weight at all to the position with the highest β.",
         )
-
-
-def _list_estimates(found: OptimalResult, scores: dict[str, Estimate]) -> Table:
-    bleus = {f"BLEU, {name}": value for name, value in scores.items()}
-    return Table.of("The best attention of the additive model", found.estimates() | bleus)
-
-
-def _list_example(weights: tuple[float, ...]) -> Table:
-    beta = torch.tensor(GAMMA, dtype=torch.float64).softmax(dim=1)[:, 0].tolist()
-    rows = tuple(
-        (position, *values) for position, values in enumerate(zip(beta, weights, strict=True), 1)
-    )
-    return Table("Three words (eq. 30)", ("position", "β", "α^opt"), rows)
-
-
-def _draw_bleu(scores: dict[str, Estimate]) -> Figure:
-    bars = Bars.of("", scores)
-    return Figure(
-        "snell-optimal-bleu",
-        "BLEU of the standard and of the additive model on the test sentences, beam of 5; whiskers"
-        " are 95 % intervals over seeds.",
-        (Panel("Translation", "output", "BLEU", (bars,)),),
-    )

@@ -13,9 +13,10 @@ from regard.recordings.derived import clear_padding, compute_scores, compute_wei
 from regard.recordings.recording import AXES, Metadata, Recording, as_array, axes_of
 from regard.recordings.site import PARTS, Site
 from regard.recordings.storage import Array
-from regard.recordings.writer import Sizes, write_recording
+from regard.recordings.writer import Sizes, require_numbers, write_recording
 
 SITE = "attention"
+MOST_WORDS = 10_000_000  # before names are made for all of them
 NUMBERS = ("encoder.words", "decoder.words", "targets", "predictions")  # they hold word numbers
 
 
@@ -47,8 +48,7 @@ def record_arrays(
         columns = {"state": (0, given["readout"].shape[1])}
     origin = {"adapter": "arrays", **(origin or {})}
     metadata = Metadata(words[0], words[1], sites, columns, origin)
-    masks = {"source": given["encoder.mask"], "target": given.get("decoder.mask")}
-    given = {name: clear_padding(name, a, _axes(name, sites), masks) for name, a in given.items()}
+    _clear(given, sites)
     fixed = {n: a for n, a in given.items() if _axes(n, sites)[0] != "sample"}
     piece = {name: array for name, array in given.items() if name not in fixed}
     rows, source = given["encoder.words"].shape
@@ -71,9 +71,19 @@ def _check(
         faults += _too_few(given, side, known)
     if faults:
         raise RegardError(*faults)
+    _clear(given, sites)
+    for name, array in given.items():
+        require_numbers(name, array, None if _axes(name, sites)[0] != "sample" else 0)
     if site is not None:
         _derive(given, site)
     return given, sites
+
+
+def _clear(given: dict[str, Array], sites: Mapping[str, Site]) -> None:
+    """Zeros where a mask is false, whatever stood there."""
+    masks = {"source": given["encoder.mask"], "target": given.get("decoder.mask")}
+    for name, array in given.items():
+        given[name] = clear_padding(name, array, _axes(name, sites), masks)
 
 
 def _full(name: str) -> str:
@@ -166,10 +176,17 @@ def _number_words(given: Mapping[str, Array], side: str) -> tuple[str, ...]:
 
 
 def _whole(given: Mapping[str, Array]) -> list[str]:
-    return [
+    faults = [
         f"'{name}' holds {given[name].dtype}, but words are numbered by whole numbers from 0."
         for name in NUMBERS
         if name in given and (given[name].dtype.kind not in "iu" or given[name].min(initial=0) < 0)
+    ]
+    if faults:
+        return faults
+    return [
+        f"'{name}' has the number {largest}, and so many words cannot be: {MOST_WORDS} at most."
+        for name in NUMBERS
+        if name in given and (largest := int(given[name].max(initial=0))) >= MOST_WORDS
     ]
 
 
