@@ -54,7 +54,7 @@ def _describe(folder: Path) -> Row:
         reason = error.faults[0]
     except OSError as error:
         reason = in_words(error)
-    nothing = {**dict.fromkeys(COLUMNS), "settings": {}, "metrics": {}}
+    nothing: Row = {**dict.fromkeys(COLUMNS), "settings": {}, "metrics": {}}
     return {
         **nothing,
         "run": str(folder),
