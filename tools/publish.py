@@ -18,6 +18,7 @@ from regard.report import write_markdown
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, IMAGES = ROOT / "docs" / "results", ROOT / "docs" / "images"
+PUBLISHED = ROOT / "src" / "regard" / "papers" / "published"  # what comes with the package
 
 
 def main(folders: list[str]) -> None:
@@ -30,6 +31,7 @@ def main(folders: list[str]) -> None:
                 shutil.copy(figure, IMAGES / figure.name)
         else:
             write_markdown(load_folder(folder), RESULTS / f"{paper}.md", f"Results: {paper}")
+            shutil.copy(RESULTS / f"{paper}.json", PUBLISHED / f"{paper}.json")
     rows = [r for p in sorted(RESULTS.glob("*.json")) for r in json.loads(p.read_text())]
     head = "| claim | the source says | measured (mean, 95 % interval) | seeds | verdict |"
     table = "\n".join(["<!-- results:begin -->", head, "|---|---|---|---|---|", *map(line, rows)])

@@ -170,7 +170,7 @@ class SiteComponents:
         return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Decomposition:
     """The decomposition of a recording's states, and on demand of its queries and keys.
 
@@ -198,6 +198,13 @@ class Decomposition:
                 total.update(*(chunk[f"{side}.{what}"] for what in ("states", "words", "mask")))
         found = {side: total.result() for side, total in sums.items()}
         return cls(replace(recording), found["encoder"], found.get("decoder"))
+
+    def __repr__(self) -> str:
+        sides = "encoder" if self.decoder is None else "encoder, decoder"
+        return f"<Decomposition h = μ + χ + Δ of {len(self.bare)} samples: {sides}>"
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
 
     @property
     def recording(self) -> Recording:

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from regard.display.progress import make_bar
 from regard.errors import RegardError
 from regard.runs.checksums import SUMS, final_list, note
 from regard.runs.config import RunConfig, assemble, sizes_of
@@ -46,13 +47,15 @@ def train(
     seed: int = 0,
     out: str | Path | None = None,
     again: bool = False,
+    progress: bool | None = None,
     **settings: Any,
 ) -> Run:
     """Train a model on a task, or take the run from disk if it is there.
 
     `task` and `model` are names (`regard ls tasks`, `regard ls models`); `settings` are the same
     keys as on the command line, e.g. `hidden=64`. Runs go to `out`, $REGARD_RUNS or ./runs. With
-    `again`, a run that is there is trained anew.
+    `again`, a run that is there is trained anew. A notebook shows how far it is; a script does
+    with `progress=True`.
 
     >>> run = regard.train("addition", model="chapter36", seed=1, updates=500)  # doctest: +SKIP
     """
@@ -60,7 +63,14 @@ def train(
     root = None if out is None else Path(out)
     if again:
         forget(config, root)
-    return execute(config, root, preset=model)
+    bar = make_bar("update", progress)
+
+    def watch(update: int, total: int, loss: float, accuracy: float | None) -> None:
+        known = "" if accuracy is None else f", accuracy {accuracy:.3f}"
+        if bar:
+            bar(update, total, f"loss {loss:.3f}{known}")
+
+    return execute(config, root, watch if bar else None, preset=model)
 
 
 class Folder:

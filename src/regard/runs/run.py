@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from regard.display import Table
 from regard.errors import RegardError
 from regard.models.seq2seq import Seq2Seq
 from regard.runs.checksums import read_checked
@@ -38,7 +39,7 @@ def runs_folder() -> Path:
     return Path(os.environ.get("REGARD_RUNS", "runs"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """A run on disk.
 
@@ -66,6 +67,15 @@ class Run:
             raise RegardError(*(f"{path}: {fault}" for fault in error.faults)) from None
         check_name(folder, config, data)
         return cls(folder, config)
+
+    def __repr__(self) -> str:
+        state = "done" if self.done else "unfinished"
+        return f"<Run {self.folder}: {state}>"
+
+    def _repr_html_(self) -> str:
+        about = {"folder": self.folder, "task": self.config.task_name, "seed": self.config.seed}
+        found = self.metrics if self.done else {"state": "unfinished"}
+        return Table.of(f"Run {self.folder.name}", {**about, **found}).html()
 
     @property
     def done(self) -> bool:

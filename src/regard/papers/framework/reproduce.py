@@ -17,6 +17,7 @@ from regard.runs.executor import Monitor, run_all
 from regard.runs.files import BUSY, as_json, content_hash, wait_for, write_noted, write_whole
 from regard.runs.members import changed_code, made_by, warn_of_changes
 from regard.runs.places import require_name
+from regard.runs.progress import make_monitor
 from regard.runs.provenance import provenance
 from regard.runs.run import Run, runs_folder
 
@@ -50,11 +51,14 @@ def reproduce(
     say: Callable[[str], None] = lambda text: None,
     data: Mapping[str, str] | None = None,
     again: bool = False,
+    progress: bool | None = None,
 ) -> list[Result]:
     """All experiments of a paper, or one. What is on disk already is not done again.
 
     A result is measured again when its rules, its files, or the code of its experiment or of the
     instruments in it have changed. With `again`, all are, and runs of other code are trained anew.
+    A notebook shows how far it is; a script does with `progress=True`.
+
     `data` names files for experiments that want some, such as a corpus: {"english-french": path}.
 
     All runs are trained first, side by side, so that no core waits; then each experiment is
@@ -62,6 +66,7 @@ def reproduce(
     """
     names = names_of(target)
     results = results or results_folder()
+    monitor = monitor or make_monitor(progress)
     made = _make(names, data or {})
     names = _select_possible(names, made, scale, say, alone=names == [target])
     plans = {name: made[name].plan(scale) for name in names}

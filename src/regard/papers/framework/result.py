@@ -16,7 +16,6 @@ from regard.papers.framework.experiment import EXPERIMENTS
 from regard.runs.files import read_json
 from regard.statistics import Estimate
 
-
 SOURCES = ("here", "published")
 
 
