@@ -38,14 +38,14 @@ class Bar:
     def _display(self, share: float, text: str) -> None:
         from IPython.display import HTML, display
 
-        picture = HTML(
+        picture = HTML(  # type: ignore[no-untyped-call, unused-ignore]
             '<div style="display:flex;gap:.8em;align-items:center">'
             '<div style="width:14em;height:.6em;border-radius:.3em;background:#8884">'
             f'<div style="width:{share:.1%};height:100%;border-radius:.3em;background:#0072b2">'
             f"</div></div><code>{escape(text)}</code></div>"
         )
         if self.shown is None:
-            self.shown = display(picture, display_id=True)
+            self.shown = display(picture, display_id=True)  # type: ignore[no-untyped-call, unused-ignore]
         else:
             self.shown.update(picture)
 

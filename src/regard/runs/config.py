@@ -182,6 +182,7 @@ def assemble(
     faults, overrides = list(faults), dict(overrides)
     recipe = overrides.pop("recipe", None)
     guessed = []  # what cannot be judged, because nobody knows which was meant
+    task, model, recipe = str(task), str(model), None if recipe is None else str(recipe)
     if task not in TASKS:
         faults.append(TASKS.describe_unknown(task))
         task = nearest(task, TASKS) or next(iter(TASKS))
@@ -192,7 +193,7 @@ def assemble(
         model = guess or next(iter(PRESETS))
         guessed += [] if guess else ["model"]
     if recipe is not None and recipe not in recipes_of(model):
-        faults.append(unknown(f"recipe of {model}", str(recipe), recipes_of(model)))
+        faults.append(unknown(f"recipe of {model}", recipe, recipes_of(model)))
         recipe = None
     preset = preset_for(model, task, recipe)
     kind = preset.pop("model.kind")
@@ -217,7 +218,7 @@ def assemble(
         faults += error.faults
     if fault := missing_device(str(values["training"].get("device", "auto"))):
         faults.append(fault)
-    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+    if type(seed) is not int or seed < 0:
         faults.append(f"seed={seed!r} does not fit: a seed is a whole number, 0 or more.")
     if faults:
         raise RegardError(*faults)
