@@ -15,7 +15,7 @@ SOURCE = Path(regard.__file__).parent
 ORDER = [
     "errors", "memory", "lazy", "plugins", "code", "registry", "config", "statistics", "display",
     "tasks", "models", "training", "runs", "subjects", "recordings", "instruments", "papers",
-    "report", "contracts", "cli", "__main__",
+    "report", "explorer", "contracts", "cli", "__main__",
 ]  # fmt: skip
 
 
