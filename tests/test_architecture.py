@@ -14,8 +14,8 @@ SOURCE = Path(regard.__file__).parent
 # From left to right; a part may import what stands left of it.
 ORDER = [
     "errors", "memory", "lazy", "plugins", "registry", "config", "statistics", "display", "tasks",
-    "models", "training", "runs", "recordings", "instruments", "papers", "report",
-    "contracts", "cli", "__main__",
+    "models", "training", "runs", "subjects", "recordings", "instruments", "papers", "report",
+    "explorer", "contracts", "cli", "__main__",
 ]  # fmt: skip
 
 

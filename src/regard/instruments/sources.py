@@ -122,7 +122,7 @@ class Recordings(Takes):
                 f" run, or leave out {names}."
             )
         _check_also(thing, also)
-        return thing
+        return thing.compact
 
     def describe(self, settings: Settings) -> Also:
         """What has to be in the recording besides."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -137,6 +138,11 @@ class Seq2Seq(NamedParts, ABC):
         that of the output layer is left out. -> (batch, target, source), 0 where not wanted
         """
         raise RegardError(NO_LEXICAL_PROBE)
+
+    @contextmanager
+    def keep_sites(self, _names: Collection[str] | None) -> Iterator[None]:
+        """While it lasts, outputs need to hold these attentions only; a model may hold all."""
+        yield
 
     def output_layer(self) -> OutputLayer | None:
         """What stands between the features and the logits, where that is one linear map.

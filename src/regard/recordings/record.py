@@ -19,16 +19,17 @@ from regard.recordings.adapters.module import Call, record_module
 from regard.recordings.recording import Recording
 from regard.recordings.writer import Watch
 from regard.runs import Run
+from regard.subjects.subject import Native, Pair, Subject
 from regard.tasks import EOS, SOS, Batch, CorpusTask, Task, Vocabulary, collate
 
 PIECE = 250  # samples that go through the model at once
 
 
 def record(
-    what: Run | str | Path | Seq2Seq | nn.Module | Mapping[str, Any],
+    what: Run | str | Path | Subject | Seq2Seq | nn.Module | Mapping[str, Any],
     n: int = 1000,
     out: str | Path | None = None,
-    inputs: Inputs = "own",
+    inputs: Inputs | None = None,
     gates: bool = False,
     also: Also | Sequence[str] | None = None,
     only: Sequence[str] | None = None,
@@ -36,37 +37,46 @@ def record(
     seed: int = 0,
     split: str | None = None,
     task: Task | None = None,
-    pairs: Sequence[tuple[Sequence[str], Sequence[str]]] | None = None,
+    pairs: Sequence[Pair] | None = None,
     batches: Iterable[Batch] | None = None,
+    sites: str | Sequence[str] | Mapping[str, Any] | None = None,
     watch: Watch | None = None,
     **adapter: Any,
 ) -> Recording:
     """Record what a model does: its states, words, queries, keys, scores and weights.
 
-    `what` is a run (or its folder), a model with Regard's interface and its `task` (or `pairs` of
-    words or `batches`, and `vocabularies` unless the model has its own), any PyTorch module with
-    `at`, `call` and `batches` (see `record_module`), or a mapping of arrays (see
-    `record_arrays`). `n` fresh samples are drawn from the task with `seed`, or the rows of a
-    `split` are taken (where a task has fixed rows, the one that it names, mostly `test`).
+    `what` is a run (or its folder), a subject (`hugging_face`, `module`, …) with `pairs` of
+    sentences, of which a target may be None for the subject's own output; a model with Regard's
+    interface and its `task` (or `pairs` of words or `batches`, and `vocabularies` unless the model
+    has its own), any PyTorch module with `at`, `call` and `batches` (see `record_module`), or a
+    mapping of arrays (see `record_arrays`). `n` fresh samples are drawn from the task with `seed`,
+    or the rows of a `split` are taken (where a task has fixed rows, the one that it names, mostly
+    `test`).
 
     `also` names what is recorded besides: `gates`; `values`, what each attention mixes; and for
     every pair of words `lexical` (log β of snell2021), `proxy` (the same of a bag of words),
     `log_odds` of one target word (`{"log_odds": {"word": 3}}`) and `saliency`
-    (`{"saliency": {"method": "integrated", "steps": 32}}`). `only` names the arrays to keep.
-    With `out`, the recording of a run or model goes to that file piece by piece, whatever its
-    size; without, it stays in memory.
+    (`{"saliency": {"method": "integrated", "steps": 32}}`). `only` names the arrays to keep,
+    `sites` the attentions: `"cross"`, `"decoder.3.cross"`, several as a list. `inputs` says what
+    the decoder is fed: its `own` choices (by default, of runs and models) or the `teacher`'s words
+    (of subjects). With `out`, the recording of a run, a model or a subject goes to that file piece
+    by piece, whatever its size; without, it stays in memory.
 
     >>> recording = regard.record(run, n=1000, out="aed.safetensors")     # doctest: +SKIP
     """
     if own := find_adapter(what):
         said = {"n": n, "out": out, "inputs": inputs, "gates": gates, "also": also, "only": only,
                  "checkpoint": checkpoint, "seed": seed, "split": split, "task": task,
-                 "pairs": pairs, "batches": batches, "watch": watch}  # fmt: skip
+                 "pairs": pairs, "batches": batches, "sites": sites, "watch": watch}  # fmt: skip
         return own.record(what, **_changed(said), **adapter)
     path = None if out is None else Path(out)
     if isinstance(what, (str, Path)):
         what = Run.open(what)
     wanted = read_also(also, gates)
+    if isinstance(what, Subject):
+        _refuse_options(adapter, "a subject")
+        return record_subject(what, pairs, batches, sites, inputs, wanted, only, path, watch)
+    inputs = inputs or "own"
     if isinstance(what, Run):
         _refuse_options(adapter, "a run")
         origin = describe_origin(what, checkpoint) | {
@@ -76,7 +86,10 @@ def record(
         vocabularies = task.source_vocabulary, task.target_vocabulary
         given = _make_batches(vocabularies, pairs, batches, task)
         source = draw_samples(task, n, seed, split) if given is None else given
-        return record_model(model, source, vocabularies, origin, inputs, wanted, only, path, watch)
+        chosen = _choose_sites(model, vocabularies, sites)
+        return record_model(
+            model, source, vocabularies, origin, inputs, wanted, only, path, watch, chosen
+        )
     if isinstance(what, Seq2Seq):
         vocabularies = _find_vocabularies(task, adapter.pop("vocabularies", None), what)
         origin = {
@@ -85,7 +98,10 @@ def record(
         _refuse_options(adapter, "a model")
         given = _make_batches(vocabularies, pairs, batches, task)
         source = draw_samples(_require_task(task), n, seed, split) if given is None else given
-        return record_model(what, source, vocabularies, origin, inputs, wanted, only, path, watch)
+        chosen = _choose_sites(what, vocabularies, sites)
+        return record_model(
+            what, source, vocabularies, origin, inputs, wanted, only, path, watch, chosen
+        )
     if wanted or only is not None:
         raise RegardError(
             "also= and only= are for runs and models with Regard's interface. Give what is to be"
@@ -100,6 +116,39 @@ def record(
     raise RegardError(
         f"A {type(what).__name__} cannot be recorded. Give a run, a model, a module or arrays."
     )
+
+
+def record_subject(
+    subject: Subject,
+    pairs: Sequence[Pair] | None,
+    batches: Iterable[Batch] | None = None,
+    sites: Any = None,
+    inputs: Inputs | None = None,
+    also: Also | None = None,
+    only: Sequence[str] | None = None,
+    out: Path | None = None,
+    watch: Watch | None = None,
+) -> Recording:
+    """What a subject does with sentence pairs, in a forced pass by default."""
+    if batches is None and not pairs:
+        raise RegardError(
+            "A subject needs something to read: pairs=[(source, target), …], where a target may be"
+            " None for the subject's own output."
+        )
+    given = list(batches) if batches is not None else subject.read(list(pairs or ()))
+    chosen = None if sites is None else subject.choose_sites(sites)
+    origin = {**subject.origin, "parity": subject.parity}
+    return record_model(
+        subject.model, given, subject.vocabularies, origin, inputs or subject.inputs, also, only,  # type: ignore[arg-type]
+        out, watch, chosen, subject.conventions,
+    )  # fmt: skip
+
+
+def _choose_sites(
+    model: Seq2Seq, vocabularies: tuple[Vocabulary, Vocabulary], sites: Any
+) -> list[str] | None:
+    """The attentions of a model that some names mean."""
+    return None if sites is None else Native(model, vocabularies, lambda _: []).choose_sites(sites)
 
 
 def _changed(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,7 +192,7 @@ def draw_samples(task: Task, n: int, seed: int = 0, split: str | None = None) ->
 
 def _make_batches(
     vocabularies: tuple[Vocabulary, Vocabulary],
-    pairs: Sequence[tuple[Sequence[str], Sequence[str]]] | None,
+    pairs: Sequence[Pair] | None,
     batches: Iterable[Batch] | None,
     task: Task | None,
 ) -> Iterable[Batch] | None:
@@ -156,7 +205,7 @@ def _make_batches(
     source_end = [EOS] if source.ends else []
     whole = collate(
         [[*start, *source.encode(words), *source_end] for words, _ in pairs],
-        [[*target.encode(words), *end] for _, words in pairs],
+        [[*target.encode(words or ()), *end] for _, words in pairs],
     )
     return whole.pieces(PIECE)
 

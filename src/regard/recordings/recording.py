@@ -48,6 +48,7 @@ AXES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("lexical", "proxy", "saliency", "log_odds"), ("sample", "target", "source")),
     "readout": ("vocab", "features"),
     "readout.bias": ("vocab",),
+    "readout.words": ("vocab",),
 }
 
 
@@ -63,6 +64,10 @@ class Metadata:
     ends: tuple[bool, bool] = (True, True)  # whether each side's vocabulary has an end token
     gates: dict[str, str] = field(default_factory=dict)  # gate -> what it does when it is open
     also: dict[str, dict[str, Any]] = field(default_factory=dict)  # how further arrays were made
+    # Of each side whose words are numbered otherwise: pad, start, end, special, pieces.
+    conventions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    further: tuple[str, ...] = ()  # words that mean nothing, beside the usual three
+    compact: bool = False  # words are numbered by what was seen, see `Recording.compact`
 
     def to_json(self) -> str:
         """As it stands in the file."""
@@ -76,7 +81,7 @@ class Metadata:
         version = data.pop("format")
         if type(version) is not int or version not in (1, FORMAT):
             raise ValueError("it is of another version of Regard")
-        for name in {"source_words", "target_words", "ends"} & set(data):
+        for name in {"source_words", "target_words", "ends", "further"} & set(data):
             data[name] = tuple(data[name])
         data["readout"] = {name: (int(a), int(b)) for name, (a, b) in data["readout"].items()}
         data["sites"] = {
@@ -189,14 +194,30 @@ class Recording:
 
     def vocabulary(self, side: str) -> Vocabulary:
         """One side's vocabulary."""
-        return Vocabulary(self.words(side), self.metadata.ends[side != "encoder"])
+        ends, further = self.metadata.ends[side != "encoder"], self.metadata.further
+        return Vocabulary(self.words(side), ends, frozenset(further))
+
+    @property
+    def compact(self) -> Recording:
+        """The recording as instruments read it: its words are numbered by what was seen.
+
+        That is the recording itself, unless its words are numbered as elsewhere, or are very many.
+        """
+        return self._renumbered or self
+
+    @cached_property
+    def _renumbered(self) -> Recording | None:
+        from regard.recordings.compact import compact
+
+        return None if self.metadata.compact else compact(self)
 
     @cached_property
     def decomposition(self) -> Decomposition:
         """h = μ + χ + Δ of both sides' states (aitken2021, eqs. 1-2): made once, and kept."""
         from regard.recordings.decomposition import Decomposition
 
-        return Decomposition.of(self)
+        view = self.compact
+        return Decomposition.of(self) if view is self else view.decomposition
 
     def inspect(self, instrument: str, **settings: Any) -> Result[Any]:
         """Put an instrument on this recording: the same names and settings as `regard inspect`."""
@@ -274,5 +295,11 @@ def _headless(file: File, metadata: Metadata) -> frozenset[str]:
 
 
 def as_array(values: Any) -> Array:
-    """Tensors or arrays as numpy."""
-    return values.detach().cpu().numpy() if hasattr(values, "detach") else np.asarray(values)
+    """Tensors or arrays as numpy; half precision becomes single."""
+    if not hasattr(values, "detach"):
+        found = np.asarray(values)
+        return found.astype(np.float32) if found.dtype == np.float16 else found
+    values = values.detach().cpu()
+    short = values.is_floating_point() and values.element_size() < 4
+    array: Array = (values.float() if short else values).numpy()
+    return array

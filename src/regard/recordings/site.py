@@ -15,7 +15,7 @@ from regard.tasks.vocabulary import PAD
 # The axis along which each side's steps run.
 AXIS_OF: dict[str, str] = {"encoder": "source", "decoder": "target"}
 # The arrays of a site: `SITE.queries` and so on.
-PARTS = ("queries", "keys", "values", "scores", "weights", "vector")
+PARTS = ("queries", "keys", "values", "scores", "bias", "weights", "vector")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,13 +27,16 @@ class Batch:
 
     A target holds its words and then `<EOS>` where the task has one, never `<SOS>`.
     `alignment` is the source position that each target word should attend to, -1 where none.
+    `fed` is what a teacher feeds, where that is not `<SOS>` and the words before; a source that is
+    not words has a vector for each position.
     """
 
-    source: Tensor  # (batch, source), int64
+    source: Tensor  # (batch, source), int64; or (batch, source, features)
     source_lengths: Tensor  # (batch,)
     target: Tensor  # (batch, target), int64
     target_lengths: Tensor  # (batch,)
     alignment: Tensor | None = None  # (batch, target), int64
+    fed: Tensor | None = None  # (batch, target), int64
 
     @classmethod
     def of(cls, *arrays: Ints | None) -> Batch:
@@ -60,6 +63,8 @@ class Batch:
         """What a teacher feeds the decoder: `<SOS>`, then the target without its last word."""
         import torch
 
+        if self.fed is not None:
+            return self.fed
         start = torch.full_like(self.target[:, :1], SOS)
         return torch.cat([start, self.target[:, :-1]], dim=1)  # (batch, target)
 
@@ -82,12 +87,21 @@ class Batch:
             source=rows.source[:, :source],
             target=rows.target[:, :target],
             alignment=None if rows.alignment is None else rows.alignment[:, :target],
+            fed=None if rows.fed is None else rows.fed[:, :target],
         )
 
     def pieces(self, size: int) -> Iterator[Batch]:
         """The batch in pieces of at most `size` rows, in order."""
         for start in range(0, len(self), size):
             yield self[start : start + size]
+
+    def padded(self) -> Batch:
+        """The batch as tensors, which it is; a `PackedBatch` becomes so here."""
+        return self
+
+    def apply(self, change: Callable[[Batch], Batch]) -> Batch:
+        """The batch with a change to it."""
+        return change(self)
 
     def _change(self, change: Callable[[Tensor], Tensor]) -> Batch:
         return Batch(*(None if x is None else change(x) for x in vars(self).values()))  # type: ignore[arg-type]

@@ -19,11 +19,13 @@ class Vocabulary:
     """Words in the order of their numbers; the first three are `<PAD>`, `<SOS>`, `<EOS>`.
 
     The end token may be spelt otherwise, such as `.`; its number stays. Where `ends` is false
-    there is none, and the third word is a word like any other.
+    there is none, and the third word is a word like any other. `further` are other words that
+    mean nothing, such as a tokenizer's names of languages.
     """
 
     words: tuple[str, ...]
     ends: bool = True
+    further: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, words: Iterable[str], end: str | None = SPECIAL[EOS]) -> Vocabulary:
@@ -49,7 +51,7 @@ class Vocabulary:
         """The words that mean nothing: `<PAD>`, `<SOS>`, and the end token, however it is spelt."""
         known = self.ends and self.words[:EOS] == SPECIAL[:EOS]
         end = self.words[EOS : EOS + 1] if known else ()
-        return frozenset((*SPECIAL, *end))
+        return frozenset((*SPECIAL, *end, *self.further))
 
     def encode(self, words: Iterable[str]) -> list[int]:
         """The numbers of `words`; a word that is not here is an error that names it."""

@@ -37,6 +37,8 @@ class SiteKind:
     lag: int = 0  # 1 where the query of a step is made before the step's word is read
     plain: bool = False  # queries and keys are the states themselves
     projected: bool = False  # weights mix V h, a learned map of the states, instead of the states
+    scale: float = 1.0  # that the queries have been multiplied with
+    masked: bool = True  # positions without a word get no weight
 
     @property
     def bilinear(self) -> bool:
@@ -59,6 +61,7 @@ class Site(SiteKind):
     scores: Tensor  # (batch, head, target, source)
     weights: Tensor  # (batch, head, target, source), zero at masked positions
     vector: Tensor | None = None  # (head, features), where the score function needs one
+    bias: Tensor | None = None  # (batch or 1, head, target, source): added to the scores
 
 
 def join_steps(steps: Sequence[Site]) -> Site:
@@ -160,10 +163,11 @@ class Attention(nn.Module):
         Returns the context (batch, target, features) and the site.
         """
         queries = self.at.queries(self.queries(states))
-        scores = self.scores(queries, keys)
+        scores = self.at.scores(self.scores(queries, keys), queries, keys)
         weights = masked_softmax(scores, mask[:, None, None, :])
         if forced_alignment is not None:
             weights = force_weights(weights, forced_alignment)
+        weights = self.at.weights(weights)
         return self.merge(weights @ values), self.site(queries, keys, values, scores, weights)
 
     def site(

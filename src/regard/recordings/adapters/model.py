@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -21,6 +22,7 @@ from regard.recordings.adapters._also import (
     describe_also,
     further_arrays,
 )
+from regard.recordings.compact import LARGE
 from regard.recordings.recording import Chunk, Metadata, Recording, as_array
 from regard.recordings.site import AXIS_OF, Site
 from regard.recordings.writer import Sizes, Watch, write_recording
@@ -42,13 +44,16 @@ def record_model(
     only: Sequence[str] | None = None,
     out: Path | None = None,
     watch: Watch | None = None,
+    sites: Collection[str] | None = None,
+    conventions: Mapping[str, dict[str, Any]] | None = None,
 ) -> Recording:
     """What a model does with some batches.
 
     The decoder runs for as many steps as the target has words. With `inputs="own"` it is fed its
     own choices (as the papers do it), with `"teacher"` the target's words; `decoder.words` says
-    what it was. `also` names further arrays (see `record`), `only` the arrays to keep. The words
-    of all samples are in memory, the arrays of one piece.
+    what it was. `also` names further arrays (see `record`), `only` the arrays to keep, `sites` the
+    attentions. The words of all samples are in memory, the arrays of one piece. `conventions` say
+    how words are numbered, where that is not as in Regard.
     """
     also = also or {}
     check_also(model, also)
@@ -57,23 +62,28 @@ def record_model(
         kept = [piece for batch in kept for piece in batch.pieces(PAIRS_AT_ONCE)]
     if not kept:
         raise RegardError("There is nothing to record: no samples were given.")
-    with evaluating(model) as device:
+    _check_words(kept, vocabularies)
+    with evaluating(model) as device, model.keep_sites(sites):
         done = run_model(model, kept[0].to(device), inputs, "gates" in also)
-        sites = {name: describe_site(site) for name, site in done.output.sites.items()}
-        fixed, parts = read_output_layer(model)
-        for name, site in done.output.sites.items():
+        _check_outputs(done.output.logits.shape[2], vocabularies[1])
+        chosen = {n: s for n, s in done.output.sites.items() if sites is None or n in sites}
+        fixed, parts = read_output_layer(model, kept)
+        for name, site in chosen.items():
             if site.vector is not None:
                 fixed[f"{name}.vector"] = as_array(site.vector)
-        first = _select(_piece(done, also), only)
+        first = _select(_piece(done, also, sites), only)
         del done  # its logits may be large
         source, target = vocabularies
         metadata = Metadata(
-            source.words, target.words, sites, parts, {**origin, "inputs": inputs},
-            (source.ends, target.ends), gates=model.gate_effects(),
-            also=describe_also(model, kept[0].to(device), also),
+            source.words, target.words, {n: describe_site(site) for n, site in chosen.items()},
+            parts, {**origin, "inputs": inputs}, (source.ends, target.ends),
+            gates=model.gate_effects(), also=describe_also(model, kept[0].to(device), also),
+            conventions=dict(conventions or {}),
         )  # fmt: skip
         others = (
-            _select(_piece(run_model(model, b.to(device), inputs, "gates" in also), also), only)
+            _select(
+                _piece(run_model(model, b.to(device), inputs, "gates" in also), also, sites), only
+            )
             for b in kept[1:]
         )
         return write_recording(chain([first], others), fixed, _sizes(kept), metadata, out, watch)
@@ -96,13 +106,16 @@ def _sizes(batches: Sequence[Batch]) -> Sizes:
     )
 
 
-def _piece(done: Pass, also: Also) -> Chunk:
+def _piece(done: Pass, also: Also, sites: Collection[str] | None = None) -> Chunk:
     batch, output = done.batch, done.output
+    words = (
+        batch.source if batch.source.ndim == 2 else torch.zeros_like(batch.source[..., 0]).long()
+    )
     masks = {"encoder": batch.source_mask, "decoder": batch.target_mask}
     source, target = masks.values()
     arrays: dict[str, Tensor] = {
         "encoder.states": output.encoder_states * source[:, :, None],
-        "encoder.words": batch.source * source,
+        "encoder.words": words * source,
         "encoder.mask": source,
         "decoder.states": output.decoder_states * target[:, :, None],
         "decoder.words": done.fed * target,
@@ -113,13 +126,16 @@ def _piece(done: Pass, also: Also) -> Chunk:
     if batch.alignment is not None:
         arrays["alignment"] = batch.alignment.masked_fill(~target, -1)
     for name, site in output.sites.items():
-        arrays |= _site_arrays(name, site, masks, "values" in also)
+        if sites is None or name in sites:
+            arrays |= _site_arrays(name, site, masks, "values" in also)
     for name, values in output.gates.items():
         arrays[name] = values * masks[name.split(".")[0]][:, :, None]
     if "gates" in also and not output.gates:
         raise RegardError("This model has no gates to record: it has no cells that have any.")
     arrays |= further_arrays(done, also)
-    return {name: as_array(values) for name, values in arrays.items()}
+    found = {name: as_array(values) for name, values in arrays.items()}
+    refuse_nan(found)
+    return found
 
 
 def describe_site(site: Attended) -> Site:
@@ -140,6 +156,10 @@ def _site_arrays(
         "scores": site.scores * both,
         "weights": site.weights * both,
     }
+    if site.bias is not None:
+        arrays["bias"] = site.bias.expand_as(site.scores) * both
+    if not site.masked:  # what lies on positions without a word is part of what the model did
+        arrays["weights"] = site.weights * queries
     if values:
         arrays["values"] = site.values.expand(-1, heads, -1, -1) * keys
     return {f"{name}.{part}": array for part, array in arrays.items()}
@@ -158,15 +178,67 @@ def _select(piece: Chunk, only: Sequence[str] | None) -> Chunk:
     return {name: array for name, array in piece.items() if name in kept}
 
 
-def read_output_layer(model: Seq2Seq) -> tuple[Chunk, dict[str, tuple[int, int]]]:
-    """The output layer, and which of its columns meet the state and which the context."""
+def read_output_layer(
+    model: Seq2Seq, batches: Sequence[Batch] = ()
+) -> tuple[Chunk, dict[str, tuple[int, int]]]:
+    """The output layer, and which of its columns meet the state and which the context.
+
+    Of a large vocabulary only the rows of words that are targets, with their numbers.
+    """
     layer = model.output_layer()
     if layer is None:
         return {}, {}
-    arrays: Chunk = {"readout": as_array(layer.weight)}
+    if len(layer.weight) < LARGE:
+        arrays: Chunk = {"readout": as_array(layer.weight)}
+        kept: Any = slice(None)
+    else:
+        words = [batch.target[batch.target_mask].cpu() for batch in batches]
+        kept = torch.unique(torch.cat([*words, torch.zeros(1, dtype=torch.long)]))
+        arrays = {"readout": as_array(layer.weight[kept.to(layer.weight.device)])}
+        arrays["readout.words"] = as_array(kept)
     if layer.bias is not None:
-        arrays["readout.bias"] = as_array(layer.bias)
+        arrays["readout.bias"] = as_array(layer.bias)[kept]
     return arrays, layer.parts
+
+
+def _check_words(batches: Sequence[Batch], vocabularies: tuple[Vocabulary, Vocabulary]) -> None:
+    """Every number has a word."""
+    faults = []
+    for side, vocabulary in zip(("source", "target"), vocabularies, strict=True):
+        most = max((int(x.max()) for b in batches if (x := getattr(b, side)).numel()
+                    and not x.is_floating_point()), default=-1)  # fmt: skip
+        if most >= len(vocabulary):
+            faults.append(
+                f"The {side} vocabulary has {len(vocabulary)} words, but there is a word number"
+                f" {most}. Give every word, in the order of the numbers."
+            )
+    if faults:
+        raise RegardError(*faults)
+
+
+def _check_outputs(count: int, vocabulary: Vocabulary) -> None:
+    if count > len(vocabulary):
+        raise RegardError(
+            f"The model chooses among {count} words, but the target vocabulary has"
+            f" {len(vocabulary)}: some choices would be counted as other words. Give every word,"
+            " in the order of the numbers."
+        )
+
+
+def refuse_nan(arrays: Chunk) -> None:
+    """Tell of what is not a number where it comes first on the way from source to logits."""
+
+    def place(name: str) -> tuple[bool, bool, int]:
+        layer = [int(part) for part in name.split(".") if part.isdecimal()]
+        return name.startswith("decoder"), name.endswith(".states"), layer[0] if layer else -1
+
+    for name in sorted(arrays, key=place):
+        if arrays[name].dtype.kind == "f" and np.isnan(arrays[name]).any():
+            where = tuple(int(x[0]) for x in np.nonzero(np.isnan(arrays[name])))
+            raise RegardError(
+                f"'{name}' is not a number at {where}, and so is what follows from it. It comes"
+                " first there on the way through the model: look at its weights and inputs."
+            )
 
 
 __all__ = ["Inputs", "Output", "record_model", "run_model"]

@@ -1,0 +1,14 @@
+"""Subjects: any network with its words, as one kind of object that every instrument takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from regard.lazy import attach
+
+if TYPE_CHECKING:
+    from regard.subjects.hugging_face.door import hugging_face as hugging_face
+    from regard.subjects.lexicon import Lexicon as Lexicon
+    from regard.subjects.subject import Subject as Subject
+else:
+    __getattr__, __dir__, __all__ = attach(__name__)

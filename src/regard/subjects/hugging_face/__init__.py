@@ -1,0 +1,1 @@
+"""Encoder-decoders of `transformers`, recorded as they are."""
