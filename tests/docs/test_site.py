@@ -22,3 +22,13 @@ def test_notebooks_become_pages() -> None:
     book = ROOT / "docs" / "tutorials" / "1-first-hour.ipynb"
     page = SITE["to_markdown"](json.loads(book.read_text()))
     assert page.startswith("# First hour") and "```python\nimport regard" in page
+
+
+def test_the_reference_is_readable_unbuilt() -> None:
+    page = (ROOT / "docs" / "reference.md").read_text()
+    made = runpy.run_path(str(ROOT / "tools" / "reference.py"))
+    assert "doctest" not in page and ":::" not in page
+    assert all(f"### {name}\n" in page for name in made["FRONT"])
+    assert (
+        made["show"]("Do it.\n\n>>> x = 1   # doctest: +SKIP\n") == "Do it.\n\n```text\nx = 1\n```"
+    )
