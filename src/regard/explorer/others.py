@@ -10,7 +10,8 @@ from regard.errors import RegardError
 from regard.explorer.things import Checkpoint, LiveThing
 from regard.models.seq2seq import Seq2Seq
 from regard.recordings import Recording
-from regard.subjects import Subject, hugging_face
+from regard.subjects.hugging_face.door import hugging_face
+from regard.subjects.subject import Subject
 from regard.tasks.batch import Batch
 from regard.tasks.vocabulary import Vocabulary
 
