@@ -25,10 +25,13 @@ def train(
     seeds: Annotated[int, typer.Option(help="How many seeds, from --seed on.", min=1)] = 1,
     jobs: Jobs = None,
     on: On = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Train anew what is there already.")
+    ] = False,
     runs: RunsFolder = None,
     json: Json = False,
 ) -> None:
-    """Train a model on a task. A run that is there already is not trained again."""
+    """Train a model on a task. A run that is there already is only trained again with --again."""
     from regard.cli import _console as console
     from regard.display import Table
     from regard.runs.config import assemble
@@ -38,7 +41,7 @@ def train(
     numbers = range(seed, seed + seeds)
     configs = [assemble(task, model, number, overrides, faults) for number in numbers]
     with console.interruptible(), console.progress_bars() as bars:
-        trained = run_all(configs, runs, jobs, bars, model, on)
+        trained = run_all(configs, runs, jobs, bars, model, again, on)
     if json:
         console.print_json(_summary(trained))
         return
