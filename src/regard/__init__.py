@@ -75,7 +75,7 @@ if TYPE_CHECKING:  # instruments as functions, by their names now and before, an
     from regard.models.published import load_published as load_published
     from regard.recordings.decomposition import Decomposition as Decomposition
     from regard.recordings.decomposition import decompose as decompose
-    from regard.training.evaluation import evaluate as evaluate
-    from regard.training.evaluation import predict as predict
+    from regard.runs.evaluation import evaluate as evaluate
+    from regard.runs.evaluation import predict as predict
 else:
     __getattr__, __dir__, __all__ = attach(__name__)
