@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from importlib.machinery import PathFinder
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +18,6 @@ from regard.runs.config import NUMERICS, RunConfig
 from regard.runs.files import content_hash
 from regard.runs.local import order_run, start_worker
 from regard.runs.parcels import Sender, move_files, receive
-from regard.version import __version__
 
 MARK = ".regard-shared"  # a file in the folder of runs: who can read it shares the folder
 ALONE = "REGARD_SHARED"  # set to `no` on a node that is to write nothing into a shared folder
@@ -67,7 +67,7 @@ def describe_node(
 def own_versions() -> dict[str, str]:
     """What numbers may depend on, besides the run and the kind of processor."""
     return {
-        "Regard": f"{__version__} (numerics {NUMERICS})",
+        "Regard": f"{version('regard')} (numerics {NUMERICS})",
         "torch": str(import_module("torch").__version__),
         "Python": ".".join(map(str, sys.version_info[:2])),
     }
