@@ -27,7 +27,10 @@ if TYPE_CHECKING:  # the front: train, record, look, check the papers
     from regard.runs.run import list_runs as list_runs
     from regard.runs.run import load_run as load_run
     from regard.statistics import Estimate as Estimate
+    from regard.subjects.formats.ctranslate2 import ctranslate2 as ctranslate2
     from regard.subjects.hugging_face.door import hugging_face as hugging_face
+    from regard.subjects.modules.at import at as at
+    from regard.subjects.modules.door import module as module
     from regard.version import __version__ as __version__
 if TYPE_CHECKING:  # instruments as functions, by their names now and before, and what programs need
     from regard.instruments.components import breakdown as breakdown

@@ -15,7 +15,7 @@ from regard.recordings.adapter import find_adapter
 from regard.recordings.adapters._also import Also, read_also
 from regard.recordings.adapters.arrays import record_arrays
 from regard.recordings.adapters.model import Inputs, record_model
-from regard.recordings.adapters.module import Call, record_module
+from regard.recordings.adapters.module import as_batch, record_module
 from regard.recordings.recording import Recording
 from regard.recordings.writer import Watch
 from regard.runs import Run
@@ -102,20 +102,30 @@ def record(
         return record_model(
             what, source, vocabularies, origin, inputs, wanted, only, path, watch, chosen
         )
-    if wanted or only is not None:
-        raise RegardError(
-            "also= and only= are for runs and models with Regard's interface. Give what is to be"
-            " recorded of a module by `at`, and arrays by their names."
-        )
+    said = _changed({"n": n, "checkpoint": checkpoint, "seed": seed, "split": split, "task": task})
     if isinstance(what, Mapping):
-        return record_arrays(what, out=path, **adapter)
+        said |= _changed({"gates": gates, "also": also, "only": only, "pairs": pairs,
+                          "batches": batches})  # fmt: skip
+        _refuse_said(said, "arrays")
+        return record_arrays(what, sites=sites, out=path, **adapter)
+    _refuse_said(said, "a module")
     if isinstance(what, nn.Module):
-        # By default a module is run on source and fed words.
-        call: Call = adapter.pop("call", lambda module, b: module(b.source, b.inputs))
-        return record_module(what, adapter.pop("at", {}), batches or (), call, out=path, **adapter)
+        if pairs is not None or sites is not None:
+            raise RegardError("Make a subject of the module first: regard.module(net, sites=…).")
+        at, call = adapter.pop("at", {}), adapter.pop("call", None)
+        return record_module(
+            what, at, batches or (), call, out=path, also=wanted, only=only, **adapter
+        )
     raise RegardError(
         f"A {type(what).__name__} cannot be recorded. Give a run, a model, a module or arrays."
     )
+
+
+def _refuse_said(said: Mapping[str, Any], what: str) -> None:
+    """An option that would be passed over is a fault."""
+    if said:
+        names = " and ".join(f"{name}=" for name in said)
+        raise RegardError(f"{names} cannot be said of {what}: leave it out, or give a run.")
 
 
 def record_subject(
@@ -135,7 +145,11 @@ def record_subject(
             "A subject needs something to read: pairs=[(source, target), …], where a target may be"
             " None for the subject's own output."
         )
-    given = list(batches) if batches is not None else subject.read(list(pairs or ()))
+    given = (
+        [as_batch(b) for b in batches] if batches is not None else subject.read(list(pairs or ()))
+    )
+    if given:
+        subject.prepare(given[0])
     chosen = None if sites is None else subject.choose_sites(sites)
     origin = {**subject.origin, "parity": subject.parity}
     return record_model(

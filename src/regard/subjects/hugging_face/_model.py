@@ -68,13 +68,7 @@ class HuggingFaceModel(Seq2Seq):
         batch, positions, _ = source.shape
         return source.reshape(batch, 2 * positions, -1).transpose(1, 2)
 
-    def decode(
-        self,
-        memory: Memory,
-        inputs: Tensor,
-        lengths: Tensor | None = None,
-        gates: Gates | None = None,
-    ) -> Output:
+    def decode(self, memory: Memory, inputs: Tensor, lengths: Tensor | None = None) -> Output:
         """A forced pass without a cache."""
         from transformers.modeling_outputs import BaseModelOutput
 
