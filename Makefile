@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test coverage lint format docs bench publish lock clean
+.PHONY: help setup demo test coverage lint format docs bench torture mutants publish lock clean
 
 help:
 	@echo "make demo   train two models, look inside, write a report"
@@ -10,6 +10,8 @@ help:
 	@echo "make lint   format check, linter, type checker"
 	@echo "make docs   build the documentation into site/"
 	@echo "make bench  measure speed"
+	@echo "make torture  kill, damage, fill the disk, make up inputs; see docs/reliability.md"
+	@echo "make mutants  put small faults into the code and count those that the tests notice"
 
 setup: .venv/ready
 
@@ -45,6 +47,13 @@ bench: setup
 	set -e; for name in training instruments lookup snell recurrences; do \
 	  $(BIN)/python -m benchmarks $$name --json > benchmarks/$$name.json; cat benchmarks/$$name.json; \
 	done
+
+# KILLS=10000 FLIPS=10000 INPUTS=10000 make torture takes hours.
+torture: setup
+	$(BIN)/python -m torture --kills $(or $(KILLS),200) --flips $(or $(FLIPS),2000) --inputs $(or $(INPUTS),2000)
+
+mutants: setup
+	$(BIN)/python tools/mutants.py --count $(or $(COUNT),300)
 
 # Measured results into docs/ and the README, after `regard demo` and `regard reproduce`.
 publish: setup

@@ -16,7 +16,12 @@ from regard.runs.places import find_parts
 from torture.made import hash_run, read_recording, small_config
 from torture.tally import Tally
 
-SETTINGS = ({}, {"forcing": "ratio"}, {"forcing": "professor"}, {"report": "best"})
+SETTINGS: tuple[dict[str, str], ...] = (
+    {},
+    {"forcing": "ratio"},
+    {"forcing": "professor"},
+    {"report": "best"},
+)
 
 
 def fork(action: Callable[[], object]) -> int:

@@ -15,7 +15,7 @@ from regard.training import loop
 
 SMALL = {"hidden": 6, "batch": 4, "held_out": 10, "evaluate_every": 5, "checkpoint_every": 10}
 ROWS, SOURCE, TARGET, HIDDEN, WORDS = 40, 5, 4, 6, 7
-VOCABULARIES = {
+VOCABULARIES: dict[str, Any] = {
     side: [f"{side}{number}" for number in range(WORDS)]
     for side in ("source_words", "target_words")
 }
@@ -72,7 +72,7 @@ def read_recording(path: Path) -> dict[str, Any]:
 
 def hash_run(run: Run) -> dict[str, str]:
     """The hash of everything that the same configuration gives again to the bit."""
-    names = ["config.json", "metrics.jsonl", *run.folder.glob("checkpoints/*.safetensors")]
-    paths = [run.folder / name for name in names]
+    paths = [run.folder / "config.json", run.folder / "metrics.jsonl"]
+    paths += sorted(run.folder.glob("checkpoints/*.safetensors"))
     found = {path.name: sha256(path.read_bytes()).hexdigest() for path in paths}
     return {**found, "metrics": repr(run.metrics)}

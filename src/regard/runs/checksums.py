@@ -26,6 +26,7 @@ def note(folder: Path, path: Path, digest: str) -> None:
     text = _text(folder)
     if line in text.split("\n")[:-1]:  # what follows the last line break was torn
         return
+    folder.mkdir(parents=True, exist_ok=True)
     with require_regular(folder / SUMS).open("a", encoding="utf-8") as file:
         file.write(("" if text.endswith("\n") or not text else "\n") + line + "\n")
         file.flush()

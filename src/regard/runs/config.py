@@ -167,6 +167,7 @@ def assemble(
     """
     faults, overrides = list(faults), dict(overrides)
     recipe = overrides.pop("recipe", None)
+    task, model, recipe = str(task), str(model), None if recipe is None else str(recipe)
     if task not in TASKS:
         faults.append(unknown("task", task, TASKS))
         task = nearest(task, TASKS) or next(iter(TASKS))
@@ -174,7 +175,7 @@ def assemble(
         faults.append(unknown("model", model, PRESETS))
         model = nearest(model, PRESETS) or next(iter(PRESETS))
     if recipe is not None and recipe not in recipes_of(model):
-        faults.append(unknown(f"recipe of {model}", str(recipe), recipes_of(model)))
+        faults.append(unknown(f"recipe of {model}", recipe, recipes_of(model)))
         recipe = None
     preset = preset_for(model, task, recipe)
     kind = preset.pop("model.kind")
@@ -197,8 +198,8 @@ def assemble(
         faults += error.faults
     if fault := missing_device(str(values["training"].get("device", "auto"))):
         faults.append(fault)
-    if seed < 0:
-        faults.append(f"seed={seed} does not fit: a seed is 0 or more.")
+    if type(seed) is not int or seed < 0:
+        faults.append(f"seed={seed!r} does not fit: a seed is a whole number, 0 or more.")
     if faults:
         raise RegardError(*faults)
     return RunConfig.from_json(

@@ -95,6 +95,14 @@ class Batch:
         for start in range(0, len(self), size):
             yield self[start : start + size]
 
+    def padded(self) -> Batch:
+        """The batch as tensors, which it is; a `PackedBatch` becomes so here."""
+        return self
+
+    def apply(self, change: Callable[[Batch], Batch]) -> Batch:
+        """The batch with a change to it."""
+        return change(self)
+
     def _change(self, change: Callable[[Tensor], Tensor]) -> Batch:
         return Batch(*(None if x is None else change(x) for x in vars(self).values()))  # type: ignore[arg-type]
 

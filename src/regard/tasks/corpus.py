@@ -20,7 +20,8 @@ class CorpusTask(Task):
     """A task that has its examples instead of drawing them.
 
     A subclass sets `rows` in its constructor: a batch under "train", and one under the name of
-    every split, sources forwards. `collate` makes such a batch from lists of word numbers.
+    every split, sources forwards. `collate` makes such a batch from lists of word numbers; a
+    `PackedBatch` takes no memory for padding, which a corpus of uneven lengths would be full of.
     Recordings take `default_split`; it may hold training rows only if it holds them all.
     """
 
@@ -30,7 +31,7 @@ class CorpusTask(Task):
     def draw(self, rng: np.random.Generator, size: int) -> Batch:
         """`size` training rows, with replacement."""
         train = self.rows["train"]
-        return train[rng.integers(len(train), size=size)]
+        return train[rng.integers(len(train), size=size)].padded()
 
     def train_batch(self, update: int, size: int, seed: int) -> Batch:
         """The next `size` rows of update number `update`, every row once in each epoch.
@@ -39,12 +40,12 @@ class CorpusTask(Task):
         a batch may end one epoch and begin the next.
         """
         train = self.rows["train"]
-        return self._prepare(train[pick_rows(update * size, size, seed, len(train))])
+        return self._prepare(train[pick_rows(update * size, size, seed, len(train))].padded())
 
     def split(self, name: str) -> Batch:
         """All rows of a split, the same for every seed of every model."""
         self._check_split(name)
-        return self._orient(self.rows[name])
+        return self.rows[name].apply(self._orient)
 
     def _check_split(self, name: str) -> None:
         if name not in self.splits:

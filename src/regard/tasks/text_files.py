@@ -10,6 +10,7 @@ from pathlib import Path
 from regard.errors import RegardError, in_words
 
 MOST_CHARACTERS = 10_000  # a longer line is not a sentence but a broken file
+AT_ONCE = 2**20  # bytes read at a time
 MOST_BYTES = 4 * 2**30  # in one file, unpacked: more would be a gzip bomb
 SHOWN = 10  # faults told one by one
 MEND = "Mend the lines, or set task.bad_lines=skip to leave them out."
@@ -65,13 +66,15 @@ def _unpack(path: Path) -> bytes:
         with path.open("rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
         with gzip.open(path) if packed else path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+            content = bytearray()  # `read(limit)` would ask for as much memory at once
+            while len(content) <= MOST_BYTES and (piece := file.read(AT_ONCE)):
+                content += piece
         if len(content) > MOST_BYTES:
             raise RegardError(
                 f"{path} holds more than {MOST_BYTES / 2**30:g} GiB of text"
                 f"{' when it is unpacked' if packed else ''}, which is the limit. Split the file."
             )
-        return content
+        return bytes(content)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise RegardError(
             f"{path} is gzipped but damaged ({error}), so nothing was read. Fetch it again."

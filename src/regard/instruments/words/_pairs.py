@@ -23,6 +23,7 @@ Pairs = Iterable[Pair] | Task | Run
 
 DRAWN = 10_000  # examples of a task that draws them anew
 PIECE = 10_000  # sentence pairs read at a time
+SPELLED = 64  # rows of a corpus that are padded together, one of which may be very long
 
 
 class SentencePairs(Takes):
@@ -65,8 +66,8 @@ def training_pairs(source: Pairs, n: int | None = None) -> Iterator[Pair]:
 
 def _of_task(task: Task, n: int | None, seed: int) -> Iterator[Pair]:
     if isinstance(task, CorpusTask):
-        rows = task.rows["train"]
-        yield from islice(_words(task, rows), n)
+        batches = task.rows["train"].pieces(SPELLED)
+        yield from islice(chain.from_iterable(_words(task, batch) for batch in batches), n)
         return
     wanted = DRAWN if n is None else n
     for number, start in enumerate(range(0, wanted, PIECE)):

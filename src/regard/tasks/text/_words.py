@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import chain
 from unicodedata import category, normalize
@@ -54,13 +54,13 @@ def build_vocabulary(
     return Vocabulary.of([UNKNOWN, *ranked[:size]], end)
 
 
-def number_words(sentences: Iterable[Sequence[str]], vocabulary: Vocabulary) -> list[list[int]]:
+def number_words(sentences: Iterable[Sequence[str]], vocabulary: Vocabulary) -> Iterator[list[int]]:
     """The numbers of each sentence's words, that of `<UNK>` for one that has none; then `<EOS>`.
 
     Where the vocabulary has no end, there is none here.
     """
     number, end = _Numbers(vocabulary.numbers).__getitem__, [EOS] if vocabulary.ends else []
-    return [[*map(number, sentence), *end] for sentence in sentences]
+    return ([*map(number, sentence), *end] for sentence in sentences)
 
 
 class _Numbers(dict[str, int]):

@@ -11,8 +11,9 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from regard.errors import RegardError, unknown
-from regard.tasks.batch import Batch, collate
+from regard.tasks.batch import Batch
 from regard.tasks.corpus import CorpusTask, hold_out, partition
+from regard.tasks.packed import PackedBatch, Side
 from regard.tasks.task import TASKS
 from regard.tasks.text._labelled_text import Labelled, LayoutConfig, read_labelled
 from regard.tasks.text._words import UNKNOWN, build_vocabulary, number_words, split_words
@@ -122,9 +123,9 @@ class Classification(CorpusTask):
 
     def batch(self, texts: list[Text]) -> Batch:
         """Given texts, in words, and their labels as a batch."""
-        return collate(
-            number_words((text for _, text in texts), self.source_vocabulary),
-            [self.target_vocabulary.encode([label]) for label, _ in texts],
+        return PackedBatch(
+            Side.of(number_words((text for _, text in texts), self.source_vocabulary)),
+            Side.of(self.target_vocabulary.encode([label]) for label, _ in texts),
         )
 
 

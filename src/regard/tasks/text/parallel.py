@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from regard.tasks.batch import Batch, collate
+from regard.tasks.batch import Batch
 from regard.tasks.corpus import CorpusTask, hold_out
+from regard.tasks.packed import PackedBatch, Side
 from regard.tasks.task import TASKS
 from regard.tasks.text._sentence_pairs import SHIPPED, PairsConfig, check_left, read_parts
 from regard.tasks.text._words import build_vocabulary, number_words, split_words
@@ -55,7 +56,7 @@ class Parallel(CorpusTask):
 
     def batch(self, pairs: list[tuple[Sentence, Sentence]]) -> Batch:
         """Given sentences, in words, as a batch with `<EOS>` at the end of both sides."""
-        return collate(
-            number_words((source for source, _ in pairs), self.source_vocabulary),
-            number_words((target for _, target in pairs), self.target_vocabulary),
+        return PackedBatch(
+            Side.of(number_words((source for source, _ in pairs), self.source_vocabulary)),
+            Side.of(number_words((target for _, target in pairs), self.target_vocabulary)),
         )

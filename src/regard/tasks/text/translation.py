@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from regard.tasks.batch import Batch, collate
+from regard.tasks.batch import Batch
 from regard.tasks.corpus import CorpusTask, hold_out
+from regard.tasks.packed import PackedBatch, Side
 from regard.tasks.task import TASKS
 from regard.tasks.text._pieces import Pieces, find_pieces
 from regard.tasks.text._sentence_pairs import Pair, PairsConfig, check_left, read_parts
@@ -18,6 +21,7 @@ from regard.tasks.vocabulary import EOS, SOS
 if TYPE_CHECKING:
     from torch import Tensor
 
+AT_ONCE = 10_000  # sentences
 JOINT = re.compile(r"@@( |$)")
 
 
@@ -82,10 +86,18 @@ class Translation(CorpusTask):
 
     def batch(self, pairs: list[Pair]) -> Batch:
         """Given sentences as a batch."""
-        sources, targets = (self.pieces.encode([pair[side] for pair in pairs]) for side in (0, 1))
-        return collate(
-            [[SOS, *numbers, EOS] for numbers in sources], [[*numbers, EOS] for numbers in targets]
+        sources = self._number(source for source, _ in pairs)
+        targets = self._number(target for _, target in pairs)
+        return PackedBatch(
+            Side.of([SOS, *numbers, EOS] for numbers in sources),
+            Side.of([*numbers, EOS] for numbers in targets),
         )
+
+    def _number(self, sentences: Iterable[str]) -> Iterator[list[int]]:
+        """The pieces of each sentence; some sentences at a time, as lists of numbers are large."""
+        stream = iter(sentences)
+        while piece := list(islice(stream, AT_ONCE)):
+            yield from self.pieces.encode(piece)
 
     def texts(self, numbers: Tensor) -> list[str]:
         """Rows of target words as plain text. (batch, any width) -> one text per row"""

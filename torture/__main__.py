@@ -1,0 +1,67 @@
+"""`python -m torture`: all of it, and the table."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from torture.tally import SHOWN, Tally, table
+
+
+def run_all(root: Path, kills: int, flips: int, inputs: int, seed: int) -> list[Tally]:
+    """Every kind of torture, scaled by how often the three main ones are wanted."""
+    from torture.corpora import read_corpora
+    from torture.disks import fill_disk, forbid, reproduce_at_once, write_at_once
+    from torture.flips import flip_bits
+    from torture.hostile import read_hostile
+    from torture.inputs import try_inputs
+    from torture.kills import kill_recording, kill_training
+
+    rng = random.Random(seed)
+    few = max(2, kills // 50)
+    parts: list[Callable[[Path], list[Tally]]] = [
+        lambda to: [kill_training(to, kills, rng)],
+        lambda to: [kill_recording(to, max(2, kills // 10), rng)],
+        lambda to: flip_bits(to, flips, rng),
+        lambda to: [read_hostile(to, max(10, flips // 20), rng)],
+        lambda to: [read_corpora(to, max(10, inputs // 10), rng)],
+        lambda to: try_inputs(to, inputs),
+        lambda to: [fill_disk(to, few, rng), forbid(to, few), write_at_once(to, few)],
+        lambda to: [reproduce_at_once(to, max(1, few // 5))],
+    ]
+    rows: list[Tally] = []
+    for number, part in enumerate(parts):
+        folder = root / str(number)
+        folder.mkdir()
+        began = time.monotonic()
+        rows += part(folder)
+        print(f"{rows[-1].name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    return rows
+
+
+def main() -> None:
+    """Try, count, print, and end with 1 if anything failed."""
+    parser = argparse.ArgumentParser(prog="python -m torture", description=__doc__)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--flips", type=int, default=1000)
+    parser.add_argument("--inputs", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = run_all(Path(folder), options.kills, options.flips, options.inputs, options.seed)
+    print(table(rows))
+    failures = [f"{row.name}: {failure}" for row in rows for failure in row.failures[:SHOWN]]
+    print(*failures, sep="\n", file=sys.stderr)
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
