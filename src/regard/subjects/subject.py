@@ -49,7 +49,7 @@ class Subject(ABC):
     def read(self, pairs: Sequence[Pair]) -> list[Batch]:
         """Sentence pairs as batches, in order, in pieces that memory can hold."""
 
-    def prepare(self, batch: Batch) -> None:
+    def prepare(self, batch: Batch) -> None:  # noqa: B027
         """Look at a first batch, where what there is shows only in a pass."""
 
     def generate(self, batch: Batch, limit: int = LIMIT) -> Batch:
