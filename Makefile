@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test coverage lint format docs bench torture mutants publish lock clean
+.PHONY: help setup extras demo test coverage lint format docs bench torture mutants publish lock clean
 
 help:
 	@echo "make demo   train two models, look inside, write a report"
@@ -20,6 +20,10 @@ setup: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
+
+# What tests of the extras need; without it they are skipped, each with its reason.
+extras: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-extras.lock
 
 demo: setup
 	$(BIN)/regard demo

@@ -15,7 +15,7 @@ SOURCE = Path(regard.__file__).parent
 ORDER = [
     "errors", "memory", "lazy", "plugins", "registry", "config", "statistics", "display", "tasks",
     "models", "training", "runs", "subjects", "recordings", "instruments", "papers", "report",
-    "contracts", "cli", "__main__",
+    "explorer", "contracts", "cli", "__main__",
 ]  # fmt: skip
 
 

@@ -18,7 +18,12 @@ OPTIONS = [
     "--output-file",
     "-",
 ]
-LOCKS = {"requirements.lock": ["dev", "text"], "requirements-docs.lock": ["dev", "docs", "text"]}
+FIRST = "requirements.lock"  # the others agree with it
+LOCKS = {
+    FIRST: ["dev", "text"],
+    "requirements-docs.lock": ["dev", "docs", "text"],
+    "requirements-extras.lock": ["dev", "text", "hf", "onnx", "explorer", "ray", "checks"],
+}
 
 
 def main() -> None:
@@ -26,7 +31,9 @@ def main() -> None:
     for name, extras in LOCKS.items():
         words = [word for extra in extras for word in ("--extra", extra)]
         command = [sys.executable, "-m", "piptools", "compile", *OPTIONS, *words]
-        command += ["--constraint", "tools/constraints.txt", "pyproject.toml", "tools/build.in"]
+        held = ["tools/constraints.txt", *([] if name == FIRST else [FIRST])]
+        command += [word for file in held for word in ("--constraint", file)]
+        command += ["pyproject.toml", "tools/build.in"]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         if done.returncode:
             sys.exit(done.stderr)

@@ -108,7 +108,8 @@ def test_sites_are_where_the_hook_points_say(model: Seq2Seq) -> None:
     assert {point.site for point in points.values()} - {None} == set(sites)
     assert model.crossing_sites() == list(crossing(sites))
     for name, site in sites.items():
-        sides = {"queries": site.query_side, "keys": site.key_side, "values": site.key_side}
+        sides = {"queries": site.query_side, "keys": site.key_side, "values": site.key_side,
+                 "scores": site.query_side, "weights": site.query_side}  # fmt: skip
         for part, side in sides.items():
             point = points[f"{name}.{part}"]
             assert (point.name, point.side, point.site) == (f"{name}.{part}", side, name)
@@ -117,12 +118,14 @@ def test_sites_are_where_the_hook_points_say(model: Seq2Seq) -> None:
                 run(model)
             passed = torch.cat(seen, dim=2 if len(seen) > 1 else 0)
             if part != "values":
-                rows = passed.expand_as(getattr(site, part)) if part == "queries" else passed
+                rows = passed if part == "keys" else passed.expand_as(getattr(site, part))
                 assert torch.equal(rows, getattr(site, part)), (name, part)
-    for name in set(points) - {f"{site}.{part}" for site in sites for part in
-                               ("queries", "keys", "values")}:  # fmt: skip
-        assert points[name].name == name == f"{points[name].side}.embedding"
-    assert "encoder.embedding" in points
+    parts = ("queries", "keys", "values", "scores", "weights")
+    for name in set(points) - {f"{site}.{part}" for site in sites for part in parts}:
+        side, _, what = name.partition(".")
+        assert points[name].name == name and points[name].side == side
+        assert what in ("embedding", "states")
+    assert {"encoder.embedding", "encoder.states", "decoder.states"} <= set(points)
 
 
 def test_what_a_hook_puts_there_counts_on_every_path(model: Seq2Seq) -> None:
@@ -141,6 +144,7 @@ def test_what_a_hook_puts_there_counts_on_every_path(model: Seq2Seq) -> None:
         idle = site is not None and not name.endswith("values") and not bool(site.keys.any())
         if name.endswith("queries") and site is not None:
             idle |= not bool(site.queries.any())  # nothing asks
+        idle |= name == "encoder.states" and not plain.sites  # nothing looks at the source
         if not idle:
             assert not torch.equal(output.logits, plain.logits), name
 
@@ -153,7 +157,9 @@ def test_a_hook_is_seen_where_gradients_go_by_hand() -> None:
     model: Seq2Seq = made(config(hidden=60, **settings), 9, 9)
     one = BATCH[:1]
     plain = model(one.source, one.source_lengths, one.inputs).logits
-    for name in ("decoder.embedding", "attention.queries", "attention.values"):
+    names = ("decoder.embedding", "decoder.states", "attention.queries", "attention.values",
+             "attention.scores", "attention.weights")  # fmt: skip
+    for name in names:
         with hooked(model.hook_points()[name], lambda _module, _inputs, x: x * 0):
             changed = model(one.source, one.source_lengths, one.inputs).logits
         assert not torch.equal(changed, plain), name

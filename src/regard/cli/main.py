@@ -15,8 +15,8 @@ from regard.plugins import RegardWarning, name_plugins
 # As `regard --help` lists them. Each is a file here: a function of that name, and an EXAMPLE.
 # They import what they need when they are called, so that help comes at once.
 COMMANDS = (
-    "ls", "train", "record", "inspect", "timelapse", "swap", "prune", "reproduce", "claims",
-    "report", "demo", "new", "check", "doctor", "bench",
+    "ls", "train", "record", "inspect", "explore", "timelapse", "swap", "prune", "reproduce",
+    "claims", "report", "demo", "new", "check", "doctor", "bench",
 )  # fmt: skip
 
 app = typer.Typer(

@@ -72,6 +72,8 @@ class Classifier(Seq2Seq):
         super().__init__()
         self.config = config
         self.source_vectors = HookPoint("encoder.embedding", "encoder")
+        self.source_states = HookPoint("encoder.states", "encoder")
+        self.target_states = HookPoint("decoder.states", "decoder")
         self.source_embedding = Embedding(source_words, config.embedding)
         self.encoder: Encoder | None = None
         self.is_bag_of_words = config.cell == BAG
@@ -130,6 +132,7 @@ class Classifier(Seq2Seq):
             states = vectors(x) * words[:, :, None]
         else:
             states, _ = self.encoder(x, lengths, gates)
+        states = self.source_states(states)
         return Memory(states, words, (), self.attention.remember(states), gates=gates)
 
     def decode(self, memory: Memory, inputs: Tensor, lengths: Tensor | None = None) -> Output:
@@ -139,6 +142,7 @@ class Classifier(Seq2Seq):
     def _decode(self, memory: Memory, steps: int) -> Output:
         nothing = memory.states.new_zeros(len(memory.states), 1, memory.states.shape[2])
         context, site = self.attention(nothing, *memory.prepared, memory.mask)
+        context = self.target_states(context)
         layer = self.output_layer()
         logits = nn.functional.linear(context, layer.weight, layer.bias)
         every = {

@@ -68,7 +68,7 @@ class EncoderDecoder(EncoderDecoderParts):
             )
         if self.positions is not None:  # the decoder has to know which step it is at
             finals = (*finals, torch.zeros_like(lengths))
-        states = self.memory(states)
+        states = self.source_states(self.memory(states))
         prepared = () if self.attention is None else self.attention.remember(states)
         return Memory(states, words, finals, prepared, gates=gates)
 
@@ -87,7 +87,7 @@ class EncoderDecoder(EncoderDecoderParts):
                 x = self._drop_out(x, layer)
                 start = self._layer(memory.initial, layer)
                 x, _ = run(cell, x, lengths, start, memory.gates, f"decoder.gates.{layer}")
-        states = vectors(x)
+        states = self.target_states(vectors(x))
         logits, sites = self._read(states, memory, lengths=lengths)
         return Output(logits, memory.states, states, sites, memory.gates or {})
 
@@ -152,11 +152,12 @@ class EncoderDecoder(EncoderDecoderParts):
                 x = self._drop_out(layer_state[0], layer + 1)
         if self._counts(memory):
             new.append(state[-1] + 1)
+        h = self.target_states(x[:, None])
         if context is None:
-            logits, sites = self._read(x[:, None], memory, at)
+            logits, sites = self._read(h, memory, at)
         else:
-            logits = self._logits(x[:, None], context)
-        return tuple(new), Output(logits, memory.states, x[:, None], sites, gates)
+            logits = self._logits(h, context)
+        return tuple(new), Output(logits, memory.states, h, sites, gates)
 
     def _drop_out(self, x: Inputs, layer: int) -> Any:
         """What enters a layer, with dropout between layers, as in `torch.nn.LSTM`."""
@@ -193,7 +194,8 @@ class EncoderDecoder(EncoderDecoderParts):
 
     def _watched(self) -> bool:
         """Whether somebody looks at what passes a hook point of the decoder."""
-        return self.target_vectors.watched or bool(self.attention and self.attention.at.watched)
+        here = self.target_vectors.watched or self.target_states.watched
+        return here or bool(self.attention and self.attention.at.watched)
 
     def _fits(self, memory: Memory) -> bool:
         """Whether the walk can be taken by hand, and is faster so (see `kernels/attending.py`)."""

@@ -44,6 +44,8 @@ class EncoderDecoderParts(Seq2Seq):
         both = config.bidirectional
         self.source_vectors = HookPoint("encoder.embedding", "encoder")
         self.target_vectors = HookPoint("decoder.embedding", "decoder")
+        self.source_states = HookPoint("encoder.states", "encoder")
+        self.target_states = HookPoint("decoder.states", "decoder")
         self.source_embedding = self._embedding(source_words, config.embedding, False)
         if config.shared_embedding:
             self._share(source_words, target_words)

@@ -24,8 +24,12 @@ class NamedParts(nn.Module):
         """Where numbers can be looked at or replaced.
 
         `encoder.embedding` and `decoder.embedding` (batch, time, size): the words' vectors as they
-        enter, before positions are added. `SITE.queries`, `SITE.keys` and `SITE.values` (batch,
-        head or 1, time, features) of every attention, by the names in `Output.sites`.
+        enter, before positions are added. `encoder.states` and `decoder.states` (batch, time,
+        features): the states as attention and output layer read them; what one step of a
+        recurrence tells the next does not pass there. Of every attention, by the names in
+        `Output.sites`: `SITE.queries`, `SITE.keys` and `SITE.values` (batch, head or 1, time,
+        features), `SITE.scores` before the softmax, and `SITE.weights` (batch, head, target,
+        source); a hook on the scores gets (scores, queries, keys) as its arguments.
         """
         return {point.name: point for point in self.modules() if isinstance(point, HookPoint)}
 

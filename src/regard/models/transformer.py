@@ -73,8 +73,8 @@ class Heads(nn.Module):
         """Look at what was remembered; allowed broadcasts to (batch, head, target, source)."""
         queries = self.split(self.query(x))
         queries = self.at.queries(queries * queries.shape[-1] ** -0.5)
-        scores = queries @ keys.transpose(-1, -2)
-        weights = masked_softmax(scores, allowed)
+        scores = self.at.scores(queries @ keys.transpose(-1, -2), queries, keys)
+        weights = self.at.weights(masked_softmax(scores, allowed))
         context = self.merge((weights @ values).transpose(1, 2).flatten(2))
         return context, Site(
             queries, keys, values, scores, weights, query_side=self.query_side,
@@ -135,6 +135,8 @@ class Transformer(Seq2Seq):
         self.positions = Sinusoidal(hidden)
         self.source_vectors = HookPoint("encoder.embedding", "encoder")
         self.target_vectors = HookPoint("decoder.embedding", "decoder")
+        self.source_states = HookPoint("encoder.states", "encoder")
+        self.target_states = HookPoint("decoder.states", "decoder")
         layers = range(config.layers)
         self.encoder = nn.ModuleList(Block(config, layer, "encoder") for layer in layers)
         self.decoder = nn.ModuleList(Block(config, layer, "decoder") for layer in layers)
@@ -169,7 +171,7 @@ class Transformer(Seq2Seq):
             sites |= seen
         empty = x.new_zeros(len(source), self.config.heads, 0, x.shape[2] // self.config.heads)
         initial = (empty,) * (2 * self.config.layers)
-        states = self.encoder_norm(x) * words[:, :, None]
+        states = self.source_states(self.encoder_norm(x) * words[:, :, None])
         prepared: list[Tensor] = []
         for block in self.decoder:
             assert isinstance(block, Block) and block.cross_attention is not None
@@ -203,7 +205,7 @@ class Transformer(Seq2Seq):
             x, new, seen = block(x, allowed, past[own], memory.prepared[own], memory.mask)
             state += new
             sites |= seen
-        return self.decoder_norm(x), tuple(state), sites
+        return self.target_states(self.decoder_norm(x)), tuple(state), sites
 
 
 MODELS.register("transformer")((TransformerConfig, Transformer))

@@ -67,6 +67,19 @@ class Components:
         """μ and χ as float32 tensors."""
         return torch.from_numpy(self.temporal).float(), torch.from_numpy(self.input).float()
 
+    def select(self, words: Array, start: int, steps: int) -> Components:
+        """Those of some words (by number) and of `steps` steps from `start` on, in that order.
+
+        Steps past the last one are steps that never occurred.
+        """
+        inside = slice(start, max(start, min(start + steps, len(self.temporal))))
+        missing = steps - (inside.stop - inside.start)
+        temporal, counts = self.temporal[inside], self.counts[words][:, inside]
+        if missing:
+            temporal = np.pad(temporal, ((0, missing), (0, 0)))
+            counts = np.pad(counts, ((0, 0), (0, missing)))
+        return Components(temporal, self.input[words], counts)
+
     def parts(self, states: Array, words: Array) -> Parts:
         """The components of some states: they add up to the state, to float rounding.
 

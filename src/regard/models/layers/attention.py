@@ -163,10 +163,11 @@ class Attention(nn.Module):
         Returns the context (batch, target, features) and the site.
         """
         queries = self.at.queries(self.queries(states))
-        scores = self.scores(queries, keys)
+        scores = self.at.scores(self.scores(queries, keys), queries, keys)
         weights = masked_softmax(scores, mask[:, None, None, :])
         if forced_alignment is not None:
             weights = force_weights(weights, forced_alignment)
+        weights = self.at.weights(weights)
         return self.merge(weights @ values), self.site(queries, keys, values, scores, weights)
 
     def site(

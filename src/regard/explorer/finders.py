@@ -1,0 +1,71 @@
+"""Finders: heads by a measured quantity, and the sentences of a recording by theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from regard.explorer.look import Alive
+from regard.explorer.memory import Kept
+from regard.explorer.things import LiveThing, Thing
+from regard.explorer.views import Views
+from regard.instruments.interventions._changes import RemoveHead
+from regard.instruments.interventions._steering import Sentence, steer
+from regard.instruments.scores._heads import describe_heads, describe_sentences
+from regard.recordings import Recording
+from regard.tasks.batch import Batch
+
+TRIED = 64  # sentences that a head is taken out on
+found: Kept[list[dict[str, Any]]] = Kept(12)
+
+
+def find_heads(views: Views, question: Any, alive: Alive) -> dict[str, Any]:
+    """Every head with what it was measured at, over the reference recording."""
+    thing = views.things[question.thing]
+    key = (id(views), "heads", question.thing, question.checkpoint)
+    reference = thing.reference(question.checkpoint)
+    rows = found.get(key, lambda: _measure_heads(thing, question.checkpoint, reference, alive))
+    return {"rows": rows, "samples": len(reference), "tried": min(TRIED, len(reference))}
+
+
+def _measure_heads(
+    thing: Thing, checkpoint: str | int, reference: Recording, alive: Alive
+) -> list[dict[str, Any]]:
+    rows = describe_heads(reference)
+    if not isinstance(thing, LiveThing):
+        return rows
+    batch = take_batch(reference, TRIED)
+    with thing.lock, torch.no_grad():
+        model = thing.model(checkpoint)
+
+        def measure(changes: list[RemoveHead]) -> float:
+            alive()
+            sentence = Sentence(batch.source, batch.inputs)
+            with steer(model, changes, sentence):
+                sentence.begin()
+                logits = model(batch.source, batch.source_lengths, batch.inputs).logits
+            right = (logits.argmax(dim=2) == batch.target) & batch.target_mask
+            return float(right.sum() / batch.target_mask.sum())
+
+        whole = measure([])
+        for row in rows:
+            row["lost"] = whole - measure([RemoveHead(row["site"], row["head"])])
+    return rows
+
+
+def take_batch(recording: Recording, most: int) -> Batch:
+    """The first samples of a recording as a batch, with their targets."""
+    source, target = recording["encoder.words"][:most], recording["targets"][:most]
+    lengths = [recording[f"{side}.mask"][:most].sum(axis=1) for side in ("encoder", "decoder")]
+    parts = (source, lengths[0], target, lengths[1])
+    return Batch.of(*(np.ascontiguousarray(part, dtype=np.int64) for part in parts))
+
+
+def find_sentences(views: Views, question: Any, alive: Alive) -> dict[str, Any]:
+    """The sentences of the reference recording, each with its numbers."""
+    reference = views.things[question.thing].reference(question.checkpoint)
+    key = (id(views), "sentences", question.thing, question.checkpoint)
+    rows = found.get(key, lambda: describe_sentences(reference))
+    return {"rows": rows[: question.most], "samples": len(reference)}

@@ -1,0 +1,336 @@
+"""The page in a real browser: features clicked, numbers read off it, held against Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import monotonic
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import numpy as np
+import pytest
+
+import regard
+
+SOURCE, TARGET = "A B C A B", "1 2 3 1 2"
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def open_page(browser: Any, address: str) -> Iterator[Open]:
+    """Opens the page at a state; no error on its console, and no request to anybody else."""
+    faults: list[str] = []
+    pages: list[Any] = []
+
+    def visit(width: int = 1280, height: int = 720, scheme: str = "light", **state: Any) -> Any:
+        page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        pages.append(page)
+        page.on("console", lambda m: faults.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        host = urlsplit(address).netloc
+        page.on("request", lambda r: None if _is_own(r.url, host) else faults.append(r.url))
+        fragment = "&".join(f"{name}={quote(str(value))}" for name, value in state.items())
+        page.goto(f"{address}#{fragment}")
+        page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
+        return page
+
+    yield visit
+    for page in pages:
+        page.close()
+    assert not faults
+
+
+def until(page: Any, condition: str, seconds: float = 30) -> None:
+    """Wait until an expression holds; asked from outside, as the page's policy allows no eval."""
+    last = monotonic() + seconds
+    while not page.evaluate(f"Boolean({condition})"):
+        assert monotonic() < last, f"never came: {condition}"
+        page.wait_for_timeout(50)
+
+
+def _is_own(url: str, host: str) -> bool:
+    return urlsplit(url).netloc == host or url.startswith(("blob:", "data:"))
+
+
+def words(page: Any, strip: str) -> list[str]:
+    found: list[str] = page.locator(f"#strip-{strip} .word > span").all_inner_texts()
+    return found
+
+
+def value(page: Any, where: str) -> float:
+    """The number of an output, unrounded."""
+    until(page, f"document.querySelector('{where}')?.dataset.value")
+    return float(page.locator(where).get_attribute("data-value"))
+
+
+def go_to(page: Any, row: int, column: int) -> None:
+    """A cell of the large heat map, by keys alone."""
+    until(page, "document.querySelector('#cell-name')?.textContent")
+    page.focus("canvas.heat")
+    page.keyboard.press("Escape")
+    for _ in range(row):
+        page.keyboard.press("ArrowDown")
+    for _ in range(column):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    until(page, f"location.hash.includes('cell=%5B{row}%2C{column}%5D')")
+
+
+def record(runs: Path, name: str, **options: Any) -> regard.Recording:
+    pairs = [(SOURCE.split(), TARGET.split())]
+    return regard.load_run(runs / name).record(pairs=pairs, inputs="teacher", **options)
+
+
+def test_a_sentence_is_typed_said_and_forced(open_page: Open, names: dict[str, str]) -> None:
+    page = open_page(thing=names["aed 0"])
+    page.fill("#source", SOURCE)
+    page.fill("#target", TARGET)
+    page.keyboard.press("Enter")
+    until(page, "document.querySelectorAll('#strip-forced .word').length == 6")
+    assert words(page, "forced") == [*TARGET.split(), "<EOS>"]
+    page.locator("#strip-output .word").nth(1).click()
+    other = page.locator(".pop .candidate").nth(2)
+    chosen = other.locator("span").first.inner_text()
+    other.click()
+    page.wait_for_selector("#strip-output .word.forced")
+    assert words(page, "output")[1] == chosen
+    page.click("#unforce")
+    until(page, "!document.querySelector('.word.forced')")
+
+
+def test_a_cell_shows_its_numbers(open_page: Open, names: dict[str, str], runs: Path) -> None:
+    rec = record(runs, names["aed 0"], also=("lexical", "saliency"))
+    page = open_page(thing=names["aed 0"], source=SOURCE, target=TARGET, feed="target")
+    go_to(page, 2, 1)
+    until(page, "document.querySelector('#cell-saliency')?.dataset.value")
+    assert value(page, "#cell-alpha") == pytest.approx(rec["weights"][0, 0, 2, 1], abs=1e-6)
+    score = float(rec["scores"][0, 0, 2, 1])
+    assert value(page, "#cell-score") == pytest.approx(score, abs=1e-5)
+    assert value(page, "#cell-beta") == pytest.approx(np.exp(rec["lexical"][0, 2, 1]), abs=1e-5)
+    assert value(page, "#cell-saliency") == pytest.approx(rec["saliency"][0, 2, 1], abs=1e-5)
+    terms = [value(page, f"#term-{n}") for n in range(9)]
+    assert sum(terms) == pytest.approx(score, abs=1e-4)
+    assert value(page, "#term-sum") == pytest.approx(score, abs=1e-4)
+    parts = regard.load_run(runs / names["aed 0"]).record(n=40).decomposition
+    assert terms[0] == pytest.approx(
+        float(parts.decoding.temporal[2] @ parts.encoder.temporal[1]), abs=1e-4
+    )
+
+
+def test_a_slider_scales_a_term_and_decodes_anew(open_page: Open, names: dict[str, str]) -> None:
+    page = open_page(thing=names["aed 0"], source=SOURCE, target=TARGET, feed="target")
+    go_to(page, 2, 1)
+    whole, term = value(page, "#cell-score"), value(page, "#term-0")
+    page.focus("#factor-0")
+    page.keyboard.press("Home")
+    until(
+        page,
+        f"Math.abs(document.querySelector('#cell-score').dataset.value - {whole - term}) < 1e-3",
+    )
+    page.wait_for_selector("#scale option[value=difference]", state="attached")
+    assert "changes=" in page.url
+    page.click("#reset-terms")
+    until(page, f"Math.abs(document.querySelector('#cell-score').dataset.value - {whole}) < 1e-6")
+
+
+def test_every_head_has_a_thumbnail(open_page: Open, names: dict[str, str], runs: Path) -> None:
+    page = open_page(thing=names["transformer"], source=SOURCE, target=TARGET, feed="target")
+    until(page, "document.querySelectorAll('.thumb').length == 12")
+    page.click(".thumb[data-site='decoder.0.cross'][data-head='1']")
+    until(page, "location.hash.includes('head=1')")
+    until(page, "document.querySelector('.view-title h2')?.textContent.includes('head 1')")
+    go_to(page, 3, 2)
+    weights = record(runs, names["transformer"])["decoder.0.cross.weights"]
+    until(page, "document.querySelector('#cell-alpha')?.dataset.value")
+    assert value(page, "#cell-alpha") == pytest.approx(weights[0, 1, 3, 2], abs=1e-6)
+
+
+def test_what_if_shows_what_became_of_it(open_page: Open, names: dict[str, str]) -> None:
+    page = open_page(
+        thing=names["aed 0"], source=SOURCE, target=TARGET, feed="target", view="whatif"
+    )
+    page.locator("form", has_text="Without a component").get_by_role("button").click()
+    until(page, "document.querySelector('#changes .chip')")
+    assert "no μ in the alignment" in page.locator("#changes").inner_text()
+    page.fill("#other", "C C C")
+    page.press("#other", "Enter")
+    until(page, "document.querySelectorAll('[data-other]').length == 4")
+    page.locator("[data-other='1']").drag_to(page.locator("[data-onto='2']"))
+    until(page, "document.querySelectorAll('#changes .chip').length == 2")
+    assert "encoder state 3 from" in page.locator("#changes").inner_text()
+    page.locator("#changes .chip button").first.click()
+    until(page, "document.querySelectorAll('#changes .chip').length == 1")
+
+
+def test_all_weight_is_put_on_a_cell(open_page: Open, names: dict[str, str]) -> None:
+    page = open_page(thing=names["aed 0"], source=SOURCE, target=TARGET, feed="target")
+    go_to(page, 1, 3)
+    page.click("#force-here")
+    until(page, "document.querySelector('#cell-alpha')?.dataset.value == '1'")
+
+
+def test_spaces_lead_to_neighbours(open_page: Open, names: dict[str, str]) -> None:
+    page = open_page(thing=names["aed 0"], source=SOURCE, target=TARGET, view="spaces")
+    until(page, "document.querySelectorAll('#neighbours tbody tr').length == 8")
+    page.select_option("#near-step", "2")
+    until(page, "document.querySelector('#neighbours tbody tr b')?.textContent == 'C'")
+    page.get_by_role("button", name="3-D").first.click()
+
+
+def test_training_time_is_scrubbed(open_page: Open, names: dict[str, str], runs: Path) -> None:
+    page = open_page(
+        thing=names["aed 0"], source=SOURCE, target=TARGET, feed="target", view="training"
+    )
+    until(page, "document.querySelectorAll('#film small').length == 8")  # two for each of four
+    page.locator("#film button").nth(1).click()
+    until(page, "location.hash.includes('checkpoint=20')")
+    page.click("#tab-attention")
+    go_to(page, 2, 1)
+    until(page, "document.querySelector('#cell-alpha')?.dataset.value")
+    early = record(runs, names["aed 0"], checkpoint=20)["weights"][0, 0, 2, 1]
+    until(page, f"Math.abs(document.querySelector('#cell-alpha').dataset.value - {early}) < 1e-5")
+
+
+def test_two_are_compared_on_one_scale(open_page: Open, names: dict[str, str], runs: Path) -> None:
+    page = open_page(
+        thing=names["aed 0"], source=SOURCE, target=TARGET, feed="target", view="compare"
+    )
+    page.click("#pin")
+    until(page, "document.querySelector('#moved')?.dataset.value === '0'")
+    slider = page.locator("#checkpoint")
+    slider.evaluate("node => { node.value = 1; node.dispatchEvent(new Event('input')); }")
+    until(page, "document.querySelector('#moved')?.dataset.value > 0")
+    weights = [record(runs, names["aed 0"], checkpoint=c)["weights"][0, 0] for c in (60, 0)]
+    moved = np.abs(weights[0] - weights[1]).sum() / 2 / len(weights[0])
+    assert value(page, "#moved") == pytest.approx(moved, abs=1e-5)
+
+
+def test_all_seeds_are_drawn_at_once(open_page: Open, names: dict[str, str], runs: Path) -> None:
+    page = open_page(thing=names["aed 0"], source=SOURCE, target=TARGET, feed="target")
+    page.wait_for_selector("#over-seeds")
+    page.check("#over-seeds")
+    until(page, "document.querySelector('#scale')?.value == 'mean'")
+    go_to(page, 2, 1)
+    mean = np.mean([record(runs, names[f"aed {s}"])["weights"][0, 0, 2, 1] for s in (0, 1)])
+    assert value(page, "#cell-alpha-mean") == pytest.approx(float(mean), abs=1e-6)
+    assert "one of 2 seeds" in page.locator("#bar").inner_text()
+
+
+def test_finders_lead_to_the_sentence_and_the_head(open_page: Open, names: dict[str, str]) -> None:
+    page = open_page(thing=names["transformer"], view="finders")
+    until(page, "document.querySelectorAll('tbody tr').length == 40")
+    sentence = page.locator("tbody tr td").nth(1).inner_text()
+    page.locator("tbody tr").first.click()
+    until(page, "location.hash.includes('source=') && !location.hash.includes('finders')")
+    assert page.input_value("#source") == sentence
+    page.click("#tab-finders")
+    page.select_option("#finder", "heads")
+    until(page, "document.querySelectorAll('tbody tr').length == 12")
+    page.get_by_role("button", name="entropy").click()
+    values = [float(v) for v in page.locator("td[data-name=entropy]").evaluate_all(
+        "cells => cells.map(cell => cell.dataset.value)")]  # fmt: skip
+    assert values == sorted(values, reverse=True)
+    page.locator("tbody tr").first.click()
+    until(page, "document.querySelector('.view-title h2')")
+
+
+def test_units_gates_and_a_probe(open_page: Open, names: dict[str, str]) -> None:
+    page = open_page(thing=names["aed 0"], source=SOURCE, target=TARGET, view="units")
+    until(page, "document.querySelectorAll('#units-array option').length > 1")
+    page.select_option("#probe", "word")
+    until(page, "document.body.textContent.includes('A probe reads the word')")
+
+
+def test_an_instrument_is_put_on_all_seeds(
+    open_page: Open, names: dict[str, str], runs: Path
+) -> None:
+    page = open_page(thing=names["aed 0"], view="instruments", instrument="sizes")
+    page.wait_for_selector("#measure")
+    page.click("#measure")
+    page.wait_for_selector("#measured", timeout=60_000)
+    both = [regard.load_run(runs / names[f"aed {s}"]) for s in (0, 1)]
+    table = regard.inspect(both, "sizes").table().cells()
+    assert page.locator("#measured tbody tr").first.locator("td").all_inner_texts() == table[0]
+
+
+def test_the_ledger_leads_into_views(open_page: Open, names: dict[str, str]) -> None:
+    page = open_page(thing=names["aed 0"], view="ledger")
+    page.wait_for_selector("#claims tbody tr")
+    assert page.locator("#claims tbody tr").count() == len(list(regard.claims()))
+    page.get_by_role("button", name="Show what ait.temporal-aed is about").click()
+    until(page, "location.hash.includes('view=spaces')")
+
+
+def test_the_address_holds_it_all_and_files_are_saved(
+    open_page: Open, names: dict[str, str]
+) -> None:
+    page = open_page(thing=names["aed 0"], source=SOURCE, target=TARGET, feed="target")
+    go_to(page, 2, 1)
+    alpha = value(page, "#cell-alpha")
+    fragment = page.url.split("#")[1]
+    from urllib.parse import parse_qsl
+
+    again = open_page(**dict(parse_qsl(fragment)))
+    assert value(again, "#cell-alpha") == alpha
+    for form in ("csv", "svg", "python", "html"):
+        again.click("#save")
+        with again.expect_download() as waiting:
+            again.click(f"#save-{form}")
+        assert Path(waiting.value.path()).stat().st_size > 100
+
+
+def test_a_classifier_has_its_own_view(open_page: Open, names: dict[str, str], runs: Path) -> None:
+    page = open_page(thing=names["classifier"])
+    page.wait_for_selector("#row-weights .reading")
+    found = page.locator("#row-weights .reading").evaluate_all(
+        "all => all.map(x => +x.dataset.value)"
+    )
+    source = page.input_value("#source").split()
+    run = regard.load_run(runs / names["classifier"])
+    label = page.locator("#answer").inner_text()
+    rec = run.record(pairs=[(source, [label])], also=("saliency",))
+    np.testing.assert_allclose(found, rec["weights"][0, 0, 0], atol=1e-6)
+    page.wait_for_selector("#row-saliency .reading")
+    found = page.locator("#row-saliency .reading").evaluate_all(
+        "all => all.map(x => +x.dataset.value)"
+    )
+    np.testing.assert_allclose(found, rec["saliency"][0, 0], atol=1e-6)
+
+
+def test_the_page_is_used_by_keys_alone(open_page: Open, names: dict[str, str]) -> None:
+    page = open_page(thing=names["aed 0"], source=SOURCE, target=TARGET)
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "source"
+    page.keyboard.press("ControlOrMeta+A")
+    page.keyboard.type("C C A")
+    page.keyboard.press("Enter")
+    until(page, "location.hash.includes('source=C+C+A')")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("4")
+    until(page, "location.hash.includes('view=spaces')")
+    for _ in range(12):  # everything that takes the focus has a name
+        page.keyboard.press("Tab")
+        name = page.evaluate(
+            "(n => n.getAttribute('aria-label') || n.textContent || n.labels?.length)"
+            "(document.activeElement)"
+        )
+        assert name
+
+
+@pytest.mark.parametrize(("width", "height", "scheme"), [
+    (1280, 720, "light"), (1280, 720, "dark"), (820, 1180, "light"),
+])  # fmt: skip
+def test_every_view_fits_and_is_not_blank(
+    open_page: Open, names: dict[str, str], width: int, height: int, scheme: str
+) -> None:
+    """Nothing hangs over the edge, and the picture has more than one colour."""
+    page = open_page(width, height, scheme, thing=names["aed 0"], source=SOURCE, target=TARGET)
+    ground = {"light": (246, 245, 242), "dark": (16, 18, 22)}[scheme]
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == f"rgb{ground}"
+    for key in page.locator(".tab").evaluate_all("tabs => tabs.map(tab => tab.id)"):
+        page.click(f"#{key}")
+        until(page, "document.querySelector('#view').textContent.length > 20")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), key
+        view = page.locator("#view")
+        assert view.evaluate("node => node.scrollWidth <= node.clientWidth + 1"), key
