@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # the front: train, record, look, check the papers
     from regard.runs.run import load_run as load_run
     from regard.statistics import Estimate as Estimate
     from regard.subjects.formats.ctranslate2 import ctranslate2 as ctranslate2
+    from regard.subjects.formats.marian import marian as marian
     from regard.subjects.hugging_face.door import hugging_face as hugging_face
     from regard.subjects.modules.at import at as at
     from regard.subjects.modules.door import module as module

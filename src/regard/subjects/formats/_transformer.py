@@ -125,6 +125,8 @@ class PlainTransformer(Seq2Seq):
     def __init__(self, encoder: Stack, decoder: Stack, readout: nn.Linear):
         super().__init__()
         self.encoder, self.decoder, self.readout = encoder, decoder, readout
+        self.source_states = HookPoint("encoder.states", "encoder")
+        self.target_states = HookPoint("decoder.states", "decoder")
         self.eval()
 
     def encode(self, source: Tensor, lengths: Tensor, gates: Gates | None = None) -> Memory:
@@ -135,7 +137,7 @@ class PlainTransformer(Seq2Seq):
         for layer in self.encoder.layers:
             x, seen = layer(x, words[:, None, None])
             sites |= seen
-        states = self.encoder.final(x)
+        states = self.source_states(self.encoder.final(x))
         prepared: list[Tensor] = []
         for layer in self.decoder.layers:
             assert isinstance(layer, Layer) and layer.cross_attention is not None
@@ -150,7 +152,7 @@ class PlainTransformer(Seq2Seq):
         for number, layer in enumerate(self.decoder.layers):
             x, seen = layer(x, causal, memory.prepared[2 * number : 2 * number + 2], memory.mask)
             sites |= seen
-        states = self.decoder.final(x)
+        states = self.target_states(self.decoder.final(x))
         return Output(self.readout(states), memory.states, states, sites)
 
     def step(self, memory: Memory, words: Tensor, state: State) -> tuple[Tensor, State]:

@@ -49,7 +49,7 @@ class Packed:
         at = self.points
         q, k, v = self.project(given["query"], given["key"], given["value"])
         q, k, v = at.queries(q), at.keys(k), at.values(v)
-        scores = q @ k.transpose(-1, -2)
+        scores = at.scores(q @ k.transpose(-1, -2), q, k)
         bias, total = None, scores
         for name in ("key_padding_mask", "attn_mask"):
             mask = given.get(name)
@@ -62,7 +62,7 @@ class Packed:
                 total = total + mask
                 if bool(torch.isfinite(mask).all()) and bool(mask.any()):
                     bias = mask.expand_as(scores)
-        weights = torch.softmax(total, dim=-1)
+        weights = at.weights(torch.softmax(total, dim=-1))
         out = self.module.out_proj((weights @ v).transpose(1, 2).flatten(2))
         site = Site(
             queries=q, keys=k, values=v, scores=scores, weights=weights, bias=bias,

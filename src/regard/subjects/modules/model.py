@@ -250,6 +250,12 @@ class ModuleModel(Seq2Seq):
             name = key.replace("/", ".")
             if name not in self.named or not points.watched:
                 continue
+            assert isinstance(points, AttentionPoints)
+            if points.scores.watched or points.weights.watched:
+                raise RegardError(
+                    f"'{name}' is known by its places, so that its scores and weights can be seen,"
+                    " but not changed. Change its queries, keys or values."
+                )
             for part in ("queries", "keys", "values"):
                 point = getattr(points, part)
                 if point.watched:
