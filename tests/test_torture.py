@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import regard
 from regard.errors import RegardError
 from torture.__main__ import run_all
+from torture.inputs import try_training
 from torture.tally import Tally, table
 
 
@@ -17,6 +19,27 @@ def test_a_few_of_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     rows = run_all(tmp_path, kills=2, flips=20, inputs=24, seed=random.randrange(10**6))
     assert [failure for row in rows for failure in row.failures] == []
     assert sum(row.tried for row in rows) > 130
+
+
+@pytest.mark.parametrize(
+    ("preset", "task", "settings"),
+    [
+        ("baan", "lookup", {"context_layer": True}),
+        ("snell-translation", "reversal", {"readout": "state"}),
+    ],
+)
+def test_combinations_that_were_found(
+    preset: str, task: str, settings: dict[str, object], tmp_path: Path
+) -> None:
+    """Tracebacks that generated settings have shown, each refused with a sentence now."""
+    with pytest.raises(RegardError, match="context_layer needs an output layer that sees it"):
+        try_training(tmp_path)((task, preset, settings))
+
+
+@pytest.mark.parametrize("seed", ["0", -1, 1.5, None, True, [0]])
+def test_seeds_are_whole_numbers(seed: object, tmp_path: Path) -> None:
+    with pytest.raises(RegardError, match="a seed is a whole number"):
+        regard.train("reversal", seed=seed, out=tmp_path, updates=1)  # type: ignore[arg-type]
 
 
 def test_what_counts_as_failed() -> None:

@@ -41,8 +41,10 @@ def run_all(root: Path, kills: int, flips: int, inputs: int, seed: int) -> list[
         folder = root / str(number)
         folder.mkdir()
         began = time.monotonic()
-        rows += part(folder)
-        print(f"{rows[-1].name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+        found = part(folder)
+        seconds = time.monotonic() - began
+        print(table(found), f"{seconds:.0f} s", sep="\n", file=sys.stderr, flush=True)
+        rows += found
     return rows
 
 

@@ -68,3 +68,14 @@ def test_estimates_are_drawn_and_listed() -> None:
     assert table == Table("T", ("digits", "measured"), (("n", A), ("m", B)))
     drawn = draw_shares("t", "x", "y", line, bars)
     assert drawn.marks == (line, bars) and drawn.y_range == (0, 1.05)
+
+
+def test_panels_are_labelled_as_they_are_told() -> None:
+    from regard.papers.framework.measures import draw_shares, join_panels
+
+    panel = draw_shares("title", "along", "up", wide=True)
+    assert (panel.title, panel.x, panel.y, panel.y_range) == ("title", "along", "up", (0, 1.05))
+    assert panel.wide and not panel.marks
+    figure = join_panels("name", "caption", {"new": panel})
+    assert (figure.name, figure.caption) == ("name", "caption")
+    assert (figure.panels[0].title, figure.panels[0].x) == ("new", "along")

@@ -115,6 +115,9 @@ class EncoderDecoderConfig(Config):
         """What snell2021's parts need of each other."""
         if self.context_layer and self.attention == "none":
             raise ValueError("context_layer needs an attention, for example attention=bilinear")
+        unseen = self.readout == "state" or (self.readout, self.attend) == ("auto", "before")
+        if self.context_layer and unseen:
+            raise ValueError("context_layer needs an output layer that sees it: readout=both")
         if self.bridge == "mean" and not self.bidirectional:
             raise ValueError("bridge=mean is of two directions: it needs bidirectional=true")
         if self.head_seeds and self.uniform is not None:
