@@ -48,7 +48,7 @@ docs: setup
 	$(BIN)/mkdocs build --strict
 
 bench: setup
-	set -e; for name in training instruments lookup snell recurrences; do \
+	set -e; for name in training instruments lookup snell recurrences explorer; do \
 	  $(BIN)/python -m benchmarks $$name --json > benchmarks/$$name.json; cat benchmarks/$$name.json; \
 	done
 

@@ -38,6 +38,8 @@ if TYPE_CHECKING:  # instruments as functions, by their names now and before, an
     from regard.instruments.components import clusters as clusters
     from regard.instruments.components import dictionary as dictionary
     from regard.instruments.components import dictionary as readouts
+    from regard.instruments.components import heads as heads
+    from regard.instruments.components import layers as layers
     from regard.instruments.components import offset as offset
     from regard.instruments.components import orthogonality as orthogonality
     from regard.instruments.components import pull as lean
@@ -56,6 +58,7 @@ if TYPE_CHECKING:  # instruments as functions, by their names now and before, an
     from regard.instruments.scores import agreement as agreement
     from regard.instruments.scores import agreements as agreements
     from regard.instruments.scores import contextualised as contextualised
+    from regard.instruments.scores import entropy as entropy
     from regard.instruments.scores import lexical_probe as lexical_probe
     from regard.instruments.scores import optimal_attention as optimal_attention
     from regard.instruments.scores import proxy_probe as proxy_probe
@@ -79,7 +82,7 @@ if TYPE_CHECKING:  # instruments as functions, by their names now and before, an
     from regard.models.published import load_published as load_published
     from regard.recordings.decomposition import Decomposition as Decomposition
     from regard.recordings.decomposition import decompose as decompose
-    from regard.training.evaluation import evaluate as evaluate
-    from regard.training.evaluation import predict as predict
+    from regard.runs.evaluation import evaluate as evaluate
+    from regard.runs.evaluation import predict as predict
 else:
     __getattr__, __dir__, __all__ = attach(__name__)

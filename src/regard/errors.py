@@ -56,6 +56,13 @@ def nearest(name: str, options: Iterable[str]) -> str | None:
     return matches[0] if matches else None
 
 
+def unknown_key(key: str, options: Iterable[str], listing: str) -> str:
+    """A fault for a key that does not exist: the nearest, and where all are listed."""
+    close = get_close_matches(key, sorted(options), n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    return f"There is no key '{key}'.{hint} `{listing}` lists them all."
+
+
 def unknown(what: str, name: str, options: Iterable[str], older: Iterable[str] = ()) -> str:
     """A fault for a name that does not exist: the nearest match, then everything there is.
 

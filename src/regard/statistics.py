@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Estimate:
     """A quantity measured once per seed.
 
@@ -81,6 +81,12 @@ class Estimate:
     def from_json(cls, data: dict[str, Any]) -> Estimate:
         """The inverse of `to_json`."""
         return cls.of(data["values"], tuple(data["within"]) if data["within"] else None)
+
+    def __repr__(self) -> str:
+        return f"<Estimate {self}>"
+
+    def _repr_html_(self) -> str:
+        return f"<code>{self}</code>"
 
     def __str__(self) -> str:
         text = significant(self.mean)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic
@@ -10,6 +13,7 @@ from urllib.parse import quote, urlsplit
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import regard
 
@@ -334,3 +338,26 @@ def test_every_view_fits_and_is_not_blank(
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), key
         view = page.locator("#view")
         assert view.evaluate("node => node.scrollWidth <= node.clientWidth + 1"), key
+
+
+PICTURES = Path(__file__).parent / "pictures.json"
+
+
+@pytest.mark.parametrize("view", ["attention", "words", "whatif", "spaces", "units"])
+def test_main_views_look_as_they_did(open_page: Open, names: dict[str, str], view: str) -> None:
+    """Brightness in 32 by 18 fields, against what was kept: gross changes only, as fonts differ.
+
+    REGARD_KEEP_PICTURES=yes keeps what is there now.
+    """
+    page = open_page(thing=names["aed 0"], source=SOURCE, target=TARGET, feed="target", view=view)
+    page.wait_for_timeout(1500)
+    until(page, "document.querySelector('#view').textContent.length > 20")
+    page.wait_for_timeout(1500)
+    picture = Image.open(io.BytesIO(page.screenshot())).convert("L").resize((32, 18), Image.BOX)
+    now = np.asarray(picture, dtype=np.int64)
+    kept = json.loads(PICTURES.read_text()) if PICTURES.exists() else {}
+    if os.environ.get("REGARD_KEEP_PICTURES"):
+        PICTURES.write_text(json.dumps({**kept, view: now.tolist()}) + "\n")
+        return
+    apart = np.abs(now - np.array(kept[view]))
+    assert apart.mean() < 8, f"{view} looks otherwise: {apart.mean():.1f} of 255 on average"

@@ -227,3 +227,39 @@ def test_a_recording_is_looked_at_as_it_is(
     terms = views.terms(asked, lambda: None)[1]["terms"]
     scores = rec["attention.scores"][3, 0, :steps, :width]
     np.testing.assert_allclose(terms.sum(axis=0), scores, atol=1e-4)
+
+
+def test_a_model_of_others_is_looked_at(tmp_path: Path) -> None:
+    """A tiny BART of random weights, from its folder: its attention, and no changes."""
+    transformers = pytest.importorskip("transformers", reason="the extra `hf` is not installed")
+    from regard.explorer import questions
+    from regard.explorer.things import Things
+    from regard.explorer.views import Views
+
+    torch.manual_seed(0)
+    config = transformers.BartConfig(
+        vocab_size=40, d_model=16, encoder_layers=1, decoder_layers=2, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16,
+        max_position_embeddings=200,
+    )  # fmt: skip
+    net = transformers.BartForConditionalGeneration(config).eval()
+    net.save_pretrained(tmp_path / "bart")
+    views = Views(Things([tmp_path / "bart"]))
+    asked = questions.HeadQuestion(
+        thing="bart", source="5 6 7 8", target="9 10 11", feed="target",
+        site="decoder.1.cross", head=1,
+    )  # fmt: skip
+    said = views.say(asked, lambda: None)
+    assert len(said["sites"]) == 5 and not said["changeable"]
+    words = [int(step) for step in views.look(asked, lambda: None).said]
+    fed = views.look(asked, lambda: None).fed
+    found = views.head(asked, lambda: None)[1]["weights"]
+    source = torch.from_numpy(views.look(asked, lambda: None).source)[None]
+    with torch.no_grad():
+        net.set_attn_implementation("eager")
+        out = net(source, decoder_input_ids=torch.from_numpy(fed)[None], output_attentions=True)
+    np.testing.assert_allclose(found, out.cross_attentions[1][0, 1], atol=1e-5)
+    assert len(words) == len(found)
+    change = {"kind": "head", "site": "decoder.1.cross", "head": 0}
+    with pytest.raises(regard.RegardError, match="not changed yet"):
+        views.look(questions.Question(thing="bart", source="5 6", changes=[change]), lambda: None)

@@ -142,9 +142,9 @@ def test_8_nothing_that_is_said_is_passed_over() -> None:
     recording = record(net, batches=BATCHES, readout=net.out)
     np.testing.assert_allclose(recording["readout.bias"], net.out.bias.detach())
     for option in ({"n": 5}, {"seed": 1}, {"split": "test"}, {"checkpoint": 3}):
-        with pytest.raises(RegardError, match="cannot be said of a module"):
+        with pytest.raises(RegardError, match="but a module was given"):
             record(net, batches=BATCHES, **option)
-    with pytest.raises(RegardError, match="cannot be said of arrays"):
+    with pytest.raises(RegardError, match="but arrays was given"):
         record(arrays(), gates=True)
     assert "encoder.gates.0.update" in record(net, batches=BATCHES, gates=True)
 

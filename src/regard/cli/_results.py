@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from regard.display import Table
-from regard.papers.framework.result import estimate, load_folder
+from regard.papers.framework.result import claims, load_folder
 
 
-def claims_table(rows: list[dict[str, Any]]) -> Table:
-    """One row per claim: what the source says, what was measured, the verdict."""
-    columns = ("id", "what the source says", "measured", "scale", "verdict")
-    cells = []
-    for row in rows:
-        found = estimate(row)
-        measured = found and f"{row['headline']} {found}"
-        cells.append((row["id"], row["statement"], measured, row["scale"], row["verdict"]))
-    return Table("The ledger", columns, tuple(cells))
+def write_published(to: Path) -> Path:
+    """The page of the results that come with Regard, from which nothing has to be run."""
+    from regard import report
+
+    rows = [row for row in claims(source="published") if row["source"]]
+    return report.write_ledger(rows, to, "Regard: published results")
 
 
 def write_report(folder: Path, to: Path | None = None) -> Path:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli._options import Json
+from regard.cli._options import Json, parse_settings
 
 EXAMPLE = "regard check instrument breakdown"
 
@@ -33,7 +33,6 @@ def check(
 ) -> None:
     """Check a member against the contract that Regard's own members keep."""
     from regard.cli._console import interruptible, out, print_json, say
-    from regard.cli._options import parse_settings
     from regard.contracts import examine_member
     from regard.display import Table
     from regard.errors import RegardError

@@ -13,13 +13,19 @@ EXAMPLE = "regard claims chapter36 --json"
 
 def claims(
     paper: Annotated[str | None, typer.Argument(help="A paper; default: all.")] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(help="here or published only; default: here, or else published."),
+    ] = None,
     out: ResultsFolder = None,
     json: Json = False,
 ) -> None:
     """Print the ledger: what the papers say, what was measured, the verdict."""
+    from regard.cli._console import out as terminal
     from regard.cli._console import show
-    from regard.cli._results import claims_table
     from regard.papers.framework.result import claims
 
-    rows = list(claims(paper, out))
-    show(claims_table(rows), json, rows)
+    rows = claims(paper, out, source)
+    show(rows.table(), json, rows)
+    if not json:
+        terminal.print(repr(rows), highlight=False)

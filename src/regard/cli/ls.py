@@ -28,20 +28,40 @@ def ls(
             help="tasks, models, settings, cells, attentions, adapters, instruments, papers, runs."
         ),
     ] = "all",
+    of: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Settings: of which tasks and models. Runs: which, as key=value (task=reversal"
+            " seed=0 state=done hidden=64)."
+        ),
+    ] = None,
+    sort: Annotated[
+        str | None, typer.Option(help="Runs: a column or a metric, e.g. accuracy.")
+    ] = None,
     runs: RunsFolder = None,
     json: Json = False,
 ) -> None:
     """List what there is: tasks, models, settings, instruments, papers, runs and more."""
     from regard.cli._console import show
 
-    show(_list(what, runs), json)
+    show(_list(what, of or [], sort, runs), json)
 
 
-def _list(what: str, runs: Path | None) -> Table:
+def _list(what: str, of: list[str], sort: str | None, runs: Path | None) -> Table:
     """One kind of thing, or the kinds there are."""
     from regard.display import Table
     from regard.errors import RegardError, unknown
 
+    if what == "runs":
+        from regard.cli._runs import list_table
+
+        return list_table(runs, of, sort)
+    if sort:
+        raise RegardError("--sort is for `regard ls runs`.")
+    if what == "settings":
+        return Table("Settings", ("where", "key", "default", "meaning"), tuple(_settings(of)))
+    if of:
+        raise RegardError(f"`regard ls {what}` takes no further words: leave out {' '.join(of)}.")
     if what == "all":
         counts = tuple((name, len(rows(runs))) for name, (_, _, rows) in LISTINGS.items())
         return Table("What there is; `regard ls NAME` shows more", ("name", "how many"), counts)
@@ -97,8 +117,8 @@ def _show_defaults(defaults: Mapping[str, Any]) -> str:
     return " ".join(f"{key}={value}" for key, value in defaults.items() if not callable(value))
 
 
-def _settings(_: Path | None) -> Rows:
-    """Every key that `regard train` takes, with what it means."""
+def _settings(of: list[str]) -> Rows:
+    """Every key that `regard train` takes, with what it means; of some tasks and models only."""
     from regard.config import Config
     from regard.models.encoder_decoder import MODELS
     from regard.tasks.task import TASKS
@@ -107,11 +127,36 @@ def _settings(_: Path | None) -> Rows:
     kinds: dict[str, type[Config]] = {f"task {n}": task.Config for n, task in TASKS.items()}
     kinds |= {f"model {name}": config for name, (config, _) in MODELS.items()}
     kinds["training"] = TrainingConfig
+    if of:
+        wanted = _find_kinds(of, kinds)
+        kinds = {where: kind for where, kind in kinds.items() if where in wanted}
     return [
         (where, key, field.get_default(), field.description)
         for where, kind in kinds.items()
         for key, field in kind.model_fields.items()
     ]
+
+
+def _find_kinds(of: list[str], kinds: Mapping[str, Any]) -> set[str]:
+    """The tasks and kinds of models that some words mean; a preset is of a kind. And training."""
+    from regard.errors import RegardError, unknown
+    from regard.runs.presets import PRESETS
+    from regard.tasks.task import TASKS
+
+    found, faults = {"training"}, []
+    for word in of:
+        means = {f"task {word}", f"model {word}"} & {*kinds}
+        if word in PRESETS:
+            means.add(f"model {PRESETS[word]['model.kind']}")
+        if word == "training":
+            means.add(word)
+        if not means:
+            options = [*TASKS, *PRESETS, "training"]
+            faults.append(unknown("task or model", word, options))
+        found |= means
+    if faults:
+        raise RegardError(*faults)
+    return found
 
 
 def _papers(_: Path | None) -> Rows:
@@ -126,23 +171,7 @@ def _papers(_: Path | None) -> Rows:
 def _runs(folder: Path | None) -> Rows:
     from regard.runs.run import runs_folder
 
-    return [_run(path.parent) for path in sorted((folder or runs_folder()).glob("*/config.json"))]
-
-
-def _run(folder: Path) -> tuple[Any, ...]:
-    """A run's row; of one that cannot be read, why."""
-    from regard.errors import RegardError, in_words
-    from regard.runs.run import Run
-
-    try:
-        run = Run.open(folder)
-        accuracy = run.metrics.get("accuracy") if run.done else None
-    except RegardError as error:
-        return str(folder), None, None, None, f"broken: {error.faults[0]}", None
-    except OSError as error:
-        return str(folder), None, None, None, f"broken: {in_words(error)}", None
-    about = run.config.task_name, run.config.model_kind, run.config.seed
-    return str(folder), *about, "done" if run.done else "unfinished", accuracy
+    return [(path,) for path in (folder or runs_folder()).glob("*/config.json")]
 
 
 # Name -> title, columns, and rows; what is listed is imported when it is asked for.
@@ -161,7 +190,7 @@ LISTINGS: dict[str, tuple[str, tuple[str, ...], Callable[[Path | None], Rows]]] 
         partial(_members, "regard.recordings.adapter", "ADAPTERS"),
     ),
     "instruments": ("Instruments", ("name", "what it measures", "settings", "from"), _instruments),
-    "settings": ("Settings", ("where", "key", "default", "meaning"), _settings),
+    "settings": ("Settings", (), lambda _: _settings([])),
     "papers": ("Papers and their experiments", ("name", "title", "claims", "from"), _papers),
-    "runs": ("Runs", ("run", "task", "model", "seed", "state", "accuracy"), _runs),
+    "runs": ("Runs", (), _runs),
 }

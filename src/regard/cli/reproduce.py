@@ -22,6 +22,12 @@ def reproduce(
         list[str] | None,
         typer.Option(help="Data of yours as NAME=FILE, e.g. english-french=pairs.tsv."),
     ] = None,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again", help="Train anew the runs that other code made, and measure everything anew."
+        ),
+    ] = False,
     jobs: Jobs = None,
     runs: RunsFolder = None,
     out: ResultsFolder = None,
@@ -29,10 +35,10 @@ def reproduce(
 ) -> None:
     """Run a paper's experiments, judge its claims, write a report."""
     from regard.cli import _console as console
-    from regard.cli._results import claims_table, write_report
+    from regard.cli._results import write_report
     from regard.errors import RegardError, unknown
     from regard.papers.framework.reproduce import names_of, reproduce
-    from regard.papers.framework.result import results_folder
+    from regard.papers.framework.result import Claims, results_folder
 
     if scale not in ("quick", "full"):
         raise RegardError(unknown("scale", scale, ("quick", "full")))
@@ -41,14 +47,14 @@ def reproduce(
     if faults:
         raise RegardError(*faults)
     with console.interruptible(), console.progress_bars() as bars:
-        results = reproduce(paper, scale, runs, to, jobs, bars, console.say, files)  # type: ignore[arg-type]
+        results = reproduce(paper, scale, runs, to, jobs, bars, console.say, files, again)  # type: ignore[arg-type]
     path = write_report(to / paper.split("/")[0] / scale)
-    rows = [row for result in results for row in result.claims]
+    rows = Claims({**row, "source": "here"} for result in results for row in result.claims)
     if json:
         console.print_json({"report": str(path), "claims": rows, "experiments": names})
         return
     if rows:
-        console.out.print(claims_table(rows).rich())
+        console.out.print(rows.table().rich())
     for result in results:
         for sentence in result.found:
             console.print_line(sentence)

@@ -24,10 +24,13 @@ def train(
     seed: Annotated[int, typer.Option(help="The first seed.", min=0)] = 0,
     seeds: Annotated[int, typer.Option(help="How many seeds, from --seed on.", min=1)] = 1,
     jobs: Jobs = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Train anew what is there already.")
+    ] = False,
     runs: RunsFolder = None,
     json: Json = False,
 ) -> None:
-    """Train a model on a task. A run that is there already is not trained again."""
+    """Train a model on a task. A run that is there already is only trained again with --again."""
     from regard.cli import _console as console
     from regard.display import Table
     from regard.runs.config import assemble
@@ -37,7 +40,7 @@ def train(
     numbers = range(seed, seed + seeds)
     configs = [assemble(task, model, number, overrides, faults) for number in numbers]
     with console.interruptible(), console.progress_bars() as bars:
-        trained = run_all(configs, runs, jobs, bars, model)
+        trained = run_all(configs, runs, jobs, bars, model, again)
     if json:
         console.print_json(_summary(trained))
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from rich.table import Table as RichTable
@@ -13,7 +14,7 @@ from regard.display.escaping import visible
 from regard.statistics import Estimate, significant
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
     """Named columns and rows of values (text, numbers, estimates)."""
 
@@ -53,6 +54,28 @@ class Table:
         for row in self.cells():
             table.add_row(*(Text(visible(cell)) for cell in row))
         return table
+
+    def html(self) -> str:
+        """For a notebook, light or dark: colours are those of the page, lines are half seen."""
+        cell = "text-align:left;padding:.25em .9em .25em 0;border-bottom:1px solid #8884"
+        head = "".join(f'<th style="{cell}">{escape(c)}</th>' for c in self.columns)
+        rows = "".join(
+            "<tr>" + "".join(f'<td style="{cell}">{escape(c)}</td>' for c in row) + "</tr>"
+            for row in self.cells()
+        )
+        caption = 'style="text-align:left;font-weight:600;padding:.3em 0;caption-side:top"'
+        title = f"<caption {caption}>{escape(self.title)}</caption>" if self.title else ""
+        style = "border-collapse:collapse;color:inherit;background:transparent"
+        return (
+            f'<table style="{style}">{title}<thead><tr>{head}</tr></thead>'
+            f"<tbody>{rows}</tbody></table>"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    def __repr__(self) -> str:
+        return f"<Table '{self.title}': {len(self.rows)} rows of {', '.join(self.columns)}>"
 
     def to_json(self) -> dict[str, Any]:
         """Title, columns and rows as text."""

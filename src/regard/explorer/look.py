@@ -65,7 +65,7 @@ def look(things: Things, question: ask.Question, alive: Alive) -> Look:
     live = things.live(question.thing)
     with live.lock:
         model = live.model(question.checkpoint)
-        changes = [make_change(live, question, one, alive) for one in question.changes]
+        changes = make_changes(live, question, alive)
         batch = read_batch(live, question)
         sentence = Sentence(batch.source)
         with steer(model, changes, sentence), torch.no_grad():
@@ -111,10 +111,11 @@ def choose_words(
             forced[0, step] = live.number(word)
     sentence.begin()
     memory = model.encode(batch.source, batch.source_lengths)
-    words = greedy(model, memory, limit, live.end if ends else None, forced, feeding)
+    words = greedy(model, memory, limit, live.end if ends else None, forced, feeding, live.start)
     length = torch.tensor([words.shape[1]])
     ended = not ends or int(words[0, -1]) == live.end
-    return Batch(batch.source, batch.source_lengths, words, length), ended
+    fed = torch.cat([torch.full_like(words[:, :1], live.start), words[:, :-1]], dim=1)
+    return Batch(batch.source, batch.source_lengths, words, length, fed=fed), ended
 
 
 def describe(done: Pass, changes: Sequence[Change], ended: bool, free: bool) -> Look:
@@ -163,6 +164,13 @@ def look_up(recording: Recording, sample: int) -> Look:
     fed = arrays.get("decoder.words", empty)
     said = arrays.get("predictions", arrays.get("targets", fed))
     return Look(arrays["encoder.words"], fed, said, dict(recording.metadata.sites), arrays)
+
+
+def make_changes(live: LiveThing, question: ask.Question, alive: Alive) -> list[Change]:
+    """All changes of a question; a model that others made takes none."""
+    if question.changes and not live.changeable:
+        raise RegardError("Models that others made can be looked at here, but not changed yet.")
+    return [make_change(live, question, one, alive) for one in question.changes]
 
 
 def make_change(live: LiveThing, question: ask.Question, one: ask.Changed, alive: Alive) -> Change:

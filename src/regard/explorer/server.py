@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -40,7 +40,10 @@ def make_app(
 ) -> ASGIApp:
     """The explorer as an ASGI application."""
     views, jobs = Views(things), jobs or Jobs()
-    routes = [Route(where, partial(_serve, name), methods=["GET"]) for where, name in FILES.items()]
+    routes = [
+        Route(where, partial(_serve, (STATIC / name).read_bytes(), _type(name)), methods=["GET"])
+        for where, name in FILES.items()
+    ]
     routes += [
         Route(f"/api/{name}", partial(_answer, views, jobs, answer), methods=["POST"])
         for name, answer in ANSWERS.items()
@@ -49,9 +52,8 @@ def make_app(
     return Guard(app, token, hosts)
 
 
-async def _serve(name: str, request: Request) -> Response:
-    path = STATIC / name
-    return FileResponse(path, media_type=TYPES.get(path.suffix, "text/html"))
+async def _serve(content: bytes, media_type: str, request: Request) -> Response:
+    return Response(content, media_type=media_type)
 
 
 async def _answer(views: Views, jobs: Jobs, answer: Answer, request: Request) -> Response:
@@ -77,6 +79,10 @@ async def _answer(views: Views, jobs: Jobs, answer: Answer, request: Request) ->
         about, arrays = found
         return Response(pack(plain(about), arrays), media_type="application/octet-stream")
     return JSONResponse(plain(found))
+
+
+def _type(name: str) -> str:
+    return TYPES.get(Path(name).suffix, "text/html")
 
 
 def fail(status: int, *sentences: str) -> JSONResponse:

@@ -54,6 +54,10 @@ class Thing(ABC):
         found = self.reference("reported")
         return found.vocabulary("encoder"), found.vocabulary("decoder")
 
+    def special(self, side: int) -> frozenset[str]:
+        """The words of a side (0 source, 1 target) that mean nothing."""
+        return self.vocabularies[side].special
+
 
 class RecordingThing(Thing):
     """A recording in a file: looked at as it is, nothing runs."""
@@ -84,6 +88,7 @@ class LiveThing(Thing):
 
     words: tuple[Vocabulary, Vocabulary]
     start, end = SOS, EOS  # what is fed first, and what ends an output
+    changeable = True  # its hook points cover scores, weights and states
 
     @abstractmethod
     def model(self, checkpoint: Checkpoint) -> Seq2Seq:
@@ -248,9 +253,13 @@ class Things:
         self.refresh()
 
     def _open(self, path: Path) -> None:
-        """A run's folder, a folder of runs, or a recording."""
+        """A run's folder, a folder of runs, a model's folder, or a recording."""
+        from regard.explorer.others import SubjectThing, is_model_folder
+
         if path.is_file():
             self._add(path, RecordingThing(self._free_name(path.name), path))
+        elif is_model_folder(path):
+            self._add(path, SubjectThing(self._free_name(path.name), path))
         elif (path / "config.json").is_file():
             self._add(path, RunThing(self._free_name(path.name), path, self.samples))
         elif path.is_dir():

@@ -7,11 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.errors import RegardError
 from regard.explorer import questions as ask
-from regard.explorer.look import Alive, make_change, read_batch
+from regard.explorer.look import Alive, make_changes, read_batch
 from regard.explorer.views import Views
 from regard.instruments.interventions._steering import Sentence, steer
 from regard.models.decoding import beam
+from regard.tasks.vocabulary import SOS
 
 Path = tuple[int, ...]
 
@@ -21,9 +23,11 @@ def grow_tree(views: Views, question: ask.BeamQuestion, alive: Alive) -> dict[st
     live = views.things.live(question.thing)
     scores: dict[Path, float] = {}
     ended: set[Path] = set()
+    if live.start != SOS:
+        raise RegardError("A beam is searched in models of Regard's only, so far.")
     with live.lock, torch.no_grad():
         model = live.model(question.checkpoint)
-        changes = [make_change(live, question, one, alive) for one in question.changes]
+        changes = make_changes(live, question, alive)
         batch = read_batch(live, question.model_copy(update={"feed": "own"}))
         sentence = Sentence(batch.source)
 

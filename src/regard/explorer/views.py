@@ -88,9 +88,10 @@ class Views:
             forced = self.look(asked, alive)
         source, target = thing.vocabularies
         return {
-            "source": _mark(source, found.source),
-            "free": _strip(target, found),
-            "forced": None if forced is None else _strip(target, forced),
+            "source": _mark(source, found.source, thing.special(0)),
+            "free": _strip(target, found, thing.special(1)),
+            "forced": None if forced is None else _strip(target, forced, thing.special(1)),
+            "changeable": isinstance(thing, LiveThing) and thing.changeable,
             "sites": [
                 {"name": name, **asdict(site), "exact": site.bilinear, "crosses": site.crosses,
                  "causal": site.causal}
@@ -272,18 +273,15 @@ def _list_words(vocabulary: Vocabulary, most: int = 2000) -> list[str]:
     return list(vocabulary.words[:most])
 
 
-def _mark(vocabulary: Vocabulary, numbers: Array) -> list[dict[str, Any]]:
+def _mark(vocabulary: Vocabulary, numbers: Array, special: frozenset[str]) -> list[dict[str, Any]]:
     """Words, and which of them are special."""
-    return [
-        {"word": word, "special": word in vocabulary.special}
-        for word in spell(vocabulary.words, numbers)
-    ]
+    return [{"word": word, "special": word in special} for word in spell(vocabulary.words, numbers)]
 
 
-def _strip(vocabulary: Vocabulary, found: Look) -> dict[str, Any]:
+def _strip(vocabulary: Vocabulary, found: Look, special: frozenset[str]) -> dict[str, Any]:
     """The words of an output, and the likeliest ones at each step."""
     steps: list[dict[str, Any]] = []
-    said = _mark(vocabulary, found.said)
+    said = _mark(vocabulary, found.said, special)
     for step, word in enumerate(said):
         entry: dict[str, Any] = dict(word)
         if found.top is not None and found.sure is not None:
@@ -292,4 +290,4 @@ def _strip(vocabulary: Vocabulary, found: Look) -> dict[str, Any]:
             names = spell(vocabulary.words, words[step])
             entry["top"] = list(zip(names, to_json_numbers(np.exp(chances[step]), 8), strict=True))
         steps.append(entry)
-    return {"fed": _mark(vocabulary, found.fed), "steps": steps, "ended": found.ended}
+    return {"fed": _mark(vocabulary, found.fed, special), "steps": steps, "ended": found.ended}

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
 
 from regard.errors import RegardError, nearest, together, unknown
-from regard.instruments.result import Result
+from regard.instruments.result import Displayable, Result
 from regard.instruments.sources import Recordings, Takes
 from regard.plugins import is_outside
 from regard.registry import Registry
@@ -191,6 +191,7 @@ def instrument(
         made = Instrument(measure, result, takes or Recordings(), at_once, renamed)
         module = measure.__module__
         result.name = measure.__name__ if is_outside(module) else module.rpartition(".")[2]
+        setattr(result, "__repr__", Displayable.__repr__)  # noqa: B010  # that of a dataclass is long
         return INSTRUMENTS.register(result.name)(made)
 
     return make

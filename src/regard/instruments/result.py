@@ -90,11 +90,15 @@ class Displayable(ABC):
         return paths
 
     def _repr_html_(self) -> str:
-        cells = [self.table().columns, *self.table().cells()]
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(str(c))}</td>" for c in row) + "</tr>" for row in cells
-        )
-        return f"<table>{rows}</table>{self.figure().svg()}"
+        """Table and picture; the picture has a ground of its own, to be read in the dark."""
+        figure = self.figure()
+        drawn = figure.svg().partition("?>")[2] or figure.svg()
+        ground = "background:#fff;border-radius:6px;padding:.4em;display:inline-block"
+        picture = f'<div style="{ground}">{drawn}</div><p>{escape(figure.caption)}</p>'
+        return self.table().html() + picture
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.table().title}>"
 
 
 @dataclass(frozen=True)

@@ -22,23 +22,24 @@ def greedy(
     end: int | None = EOS,
     forced: Tensor | None = None,
     feeding: Feeding | None = None,
+    start: int = SOS,
 ) -> Tensor:
     """The likeliest word at each step, each row until its `end` or `limit` words.
 
     With `end=None` no word ends a row: each gets `limit` words. Where `forced` (batch, steps) is
     not -1, that word is said instead of the likeliest. `feeding` is told what is fed before each
-    step, `<SOS>` first.
+    step, `start` first, which is `<SOS>` in models of Regard's.
 
     memory: what `encode` gave -> words (batch, at most limit), `<PAD>` after the end
     """
     rows, state = len(memory.states), memory.initial
-    words = torch.full((rows,), SOS, device=memory.states.device)
+    words = torch.full((rows,), start, device=memory.states.device)
     ended = torch.zeros_like(words, dtype=torch.bool)
-    start = words
+    first = words
     chosen: list[Tensor] = []
     for step in range(limit):
         if feeding is not None:
-            feeding(torch.stack([start, *chosen], dim=1))
+            feeding(torch.stack([first, *chosen], dim=1))
         logits, state = model.step(memory, words, state)
         words = logits.argmax(dim=1)
         if forced is not None and step < forced.shape[1]:

@@ -19,7 +19,7 @@ from torch import Tensor
 from regard.display import Figure, Table
 from regard.errors import RegardError
 from regard.models.layers.score_functions import ACTIVATIONS
-from regard.recordings.recording import Recording
+from regard.recordings.recording import Recording, open_recording
 from regard.recordings.site import AXIS_OF, Site
 from regard.recordings.storage import Array
 
@@ -192,7 +192,7 @@ class SiteComponents:
         return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Decomposition:
     """The decomposition of a recording's states, and on demand of its queries and keys.
 
@@ -220,6 +220,13 @@ class Decomposition:
                 total.update(*(chunk[f"{side}.{what}"] for what in ("states", "words", "mask")))
         found = {side: total.result() for side, total in sums.items()}
         return cls(replace(recording), found["encoder"], found.get("decoder"))
+
+    def __repr__(self) -> str:
+        sides = "encoder" if self.decoder is None else "encoder, decoder"
+        return f"<Decomposition h = μ + χ + Δ of {len(self.bare)} samples: {sides}>"
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
 
     @property
     def recording(self) -> Recording:
@@ -291,7 +298,8 @@ def decompose(recording: Recording, rows: int | None = None) -> Decomposition:
     >>> d = regard.decompose(recording)                       # doctest: +SKIP
     >>> d.encoder.temporal, d.encoder.input, d.encoder.counts # doctest: +SKIP
     """
-    return (recording if rows is None else replace(recording, rows=rows)).decomposition
+    opened = open_recording(recording)
+    return (opened if rows is None else replace(opened, rows=rows)).decomposition
 
 
 def _sums(recording: Recording, side: str, array: str) -> Sums:

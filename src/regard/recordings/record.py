@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import numpy as np
 from torch import nn
 
+from regard.display.progress import make_bar
 from regard.errors import RegardError, unknown
 from regard.models.seq2seq import Seq2Seq
 from regard.recordings.adapter import find_adapter
@@ -22,6 +24,15 @@ from regard.runs import Run
 from regard.subjects.subject import Native, Pair, Subject
 from regard.tasks import EOS, SOS, Batch, CorpusTask, Task, Vocabulary, collate
 
+INPUTS = get_args(Inputs)
+# Options that are not of runs and models alone.
+USED = {
+    "arrays": {"out", "sites"},
+    "a module": {"out", "batches", "gates", "also", "only", "watch"},
+    "a subject": {
+        "out", "batches", "pairs", "sites", "inputs", "gates", "also", "only", "watch",
+    },
+}  # fmt: skip
 PIECE = 250  # samples that go through the model at once
 
 
@@ -64,17 +75,20 @@ def record(
 
     >>> recording = regard.record(run, n=1000, out="aed.safetensors")     # doctest: +SKIP
     """
+    said = _changed({"n": n, "out": out, "inputs": inputs, "gates": gates, "also": also,
+                     "only": only, "checkpoint": checkpoint, "seed": seed, "split": split,
+                     "task": task, "pairs": pairs, "batches": batches, "sites": sites,
+                     "watch": watch})  # fmt: skip
     if own := find_adapter(what):
-        said = {"n": n, "out": out, "inputs": inputs, "gates": gates, "also": also, "only": only,
-                 "checkpoint": checkpoint, "seed": seed, "split": split, "task": task,
-                 "pairs": pairs, "batches": batches, "sites": sites, "watch": watch}  # fmt: skip
-        return own.record(what, **_changed(said), **adapter)
-    path = None if out is None else Path(out)
+        return own.record(what, **said, **adapter)
+    path = _check_options(n, out, inputs, checkpoint, seed, split, watch)
+    watch = watch or make_bar("samples")
     if isinstance(what, (str, Path)):
         what = Run.open(what)
     wanted = read_also(also, gates)
     if isinstance(what, Subject):
         _refuse_options(adapter, "a subject")
+        _refuse_ignored("a subject", said)
         return record_subject(what, pairs, batches, sites, inputs, wanted, only, path, watch)
     inputs = inputs or "own"
     if isinstance(what, Run):
@@ -102,16 +116,11 @@ def record(
         return record_model(
             what, source, vocabularies, origin, inputs, wanted, only, path, watch, chosen
         )
-    said = _changed({"n": n, "checkpoint": checkpoint, "seed": seed, "split": split, "task": task})
     if isinstance(what, Mapping):
-        said |= _changed({"gates": gates, "also": also, "only": only, "pairs": pairs,
-                          "batches": batches})  # fmt: skip
-        _refuse_said(said, "arrays")
+        _refuse_ignored("arrays", said)
         return record_arrays(what, sites=sites, out=path, **adapter)
-    _refuse_said(said, "a module")
     if isinstance(what, nn.Module):
-        if pairs is not None or sites is not None:
-            raise RegardError("Make a subject of the module first: regard.module(net, sites=…).")
+        _refuse_ignored("a module", said)
         at, call = adapter.pop("at", {}), adapter.pop("call", None)
         return record_module(
             what, at, batches or (), call, out=path, also=wanted, only=only, **adapter
@@ -121,11 +130,39 @@ def record(
     )
 
 
-def _refuse_said(said: Mapping[str, Any], what: str) -> None:
-    """An option that would be passed over is a fault."""
-    if said:
-        names = " and ".join(f"{name}=" for name in said)
-        raise RegardError(f"{names} cannot be said of {what}: leave it out, or give a run.")
+def _check_options(
+    n: Any, out: Any, inputs: Any, checkpoint: Any, seed: Any, split: Any, watch: Any
+) -> Path | None:
+    """The file to write to, if all that was said is of the right kind; all faults at once."""
+    faults = []
+    for name, number, least in (("n", n, 1), ("seed", seed, 0)):
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
+            faults.append(f"{name}={number!r} does not fit: a whole number, {least} or more.")
+    if inputs not in (None, *INPUTS):
+        faults.append(unknown("kind of inputs", str(inputs), INPUTS))
+    if isinstance(checkpoint, bool) or not isinstance(checkpoint, (str, int, np.integer)):
+        faults.append(f"checkpoint={checkpoint!r} does not fit: reported, last, best or a number.")
+    if split is not None and not isinstance(split, str):
+        faults.append(f"split={split!r} does not fit: it is the name of one.")
+    if watch is not None and not callable(watch):
+        faults.append(f"watch={watch!r} does not fit: it is a function.")
+    if not (out is None or isinstance(out, (str, Path))):
+        faults.append(f"out={out!r} does not fit: it is the path of a file.")
+    elif out is not None and Path(out).is_dir():
+        faults.append(f"out={out} is a folder. Give the path of a file.")
+    if faults:
+        raise RegardError(*faults)
+    return None if out is None else Path(out)
+
+
+def _refuse_ignored(kind: str, said: Mapping[str, Any]) -> None:
+    """Options that say how a run is recorded mean nothing for what is not one."""
+    ignored = [name for name in said if name not in USED[kind]]
+    if ignored:
+        names = " and ".join(f"{name}=" for name in ignored)
+        raise RegardError(
+            f"{names} says how a run is recorded, but {kind} was given. Leave it out."
+        )
 
 
 def record_subject(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from regard.display import Table
 from regard.errors import RegardError, unknown
 from regard.recordings.describing import (
     check_kinds,
@@ -123,8 +124,15 @@ class Recording:
         return self.storage.read(self._known(name))
 
     def __repr__(self) -> str:
+        return f"<{self._title()}: {', '.join(self.names())}>"
+
+    def _repr_html_(self) -> str:
+        rows = tuple((name, " ".join(self.axes(name)), self.shape(name)) for name in self.names())
+        return Table(self._title(), ("array", "axes", "shape"), rows).html()
+
+    def _title(self) -> str:
         task = self.metadata.origin.get("task", "")
-        return f"Recording({len(self)} samples{' of ' + task if task else ''}: {self.names()})"
+        return f"Recording of {len(self)} samples{' of ' + task if task else ''}"
 
     def names(self) -> list[str]:
         """The arrays that are there."""
@@ -253,6 +261,18 @@ def axes_of(name: str, sites: dict[str, Site]) -> tuple[str, ...]:
     if ".gates." in name:
         return ("sample", AXIS_OF[name.split(".")[0]], "hidden")
     return AXES[name]
+
+
+def open_recording(what: Any) -> Recording:
+    """A recording as it is, or the one in a file."""
+    if isinstance(what, (str, Path)):
+        return load_recording(what)
+    if not isinstance(what, Recording):
+        raise RegardError(
+            f"A {type(what).__name__} is not a recording. Give one, or the path of its file; a run"
+            " is recorded by run.record()."
+        )
+    return what
 
 
 def load_recording(path: str | Path) -> Recording:

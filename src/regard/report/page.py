@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from regard.display import Figure
 from regard.display.page import render_page
 from regard.papers.framework.result import Result, estimate
+from regard.report.markdown import ledger_table, plain
 from regard.runs.files import write_whole
 
 VERDICTS = {"reproduced": "good", "partly": "fair", "not reproduced": "poor", "not run": "none"}
@@ -22,14 +24,29 @@ def write_report(results: Sequence[Result], path: Path, title: str) -> Path:
     return path
 
 
-def render(results: Sequence[Result], title: str) -> str:
+def write_ledger(rows: Sequence[dict[str, Any]], path: Path, title: str) -> Path:
+    """Write the page of some rows of the ledger, rules included, and say where it is."""
+    if path.suffix == ".md":
+        text = f"# {plain(title)}\n\n{ledger_table(rows)}\n"
+    else:
+        text = render([], title, rows)
+    write_whole(path, text.encode())
+    return path
+
+
+def render(
+    results: Sequence[Result], title: str, rows: Sequence[dict[str, Any]] | None = None
+) -> str:
     """The page as text. Everything that comes from data is escaped by the template."""
+    if rows is None:
+        rows = [row for result in results for row in result.claims]
     return render_page(
         "page.html",
         "regard.report",
         title=title,
         results=results,
-        claims=[_claim(row) for result in results for row in result.claims],
+        claims=[_claim(row) for row in rows],
+        counts=Counter(row["verdict"] for row in rows),
         verdicts=VERDICTS,
         figures={
             f"{result.scale}-{f.name}": f.interactive()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import Config, validated
-from regard.errors import RegardError, nearest, together, unknown
+from regard.errors import RegardError, nearest, together, unknown, unknown_key
 from regard.models.encoder_decoder import MODELS
 from regard.models.layers.word_vectors import load_word_vectors
 from regard.models.seq2seq import Seq2Seq
@@ -81,20 +81,34 @@ class RunConfig:
         data.pop("start", None)  # weights to begin with are one seed's
         return hash_settings(settings, data)
 
+    def with_whole_paths(self) -> RunConfig:
+        """The same with whole paths of its files, so that it can be used from any folder."""
+        settings = self.to_json()
+        for section, key, parts in self._find_paths(settings):
+            settings[section][key] = ",".join(str(Path(part).absolute()) for part in parts)
+        return RunConfig.from_json(settings)
+
+    def _find_paths(self, settings: dict[str, Any]) -> list[tuple[str, str, list[str]]]:
+        """The settings that are paths: section, key, and the one path or several."""
+        places = {str(place) for path in self.task.files() for place in (path, path.parent)}
+        found = []
+        for key, value in settings["task"].items():
+            parts = value.split(",") if isinstance(value, str) else []
+            if parts and all(str(Path(part)) in places for part in parts):
+                found.append(("task", key, parts))
+        for section, key in (("training", "start"), ("model", "vectors")):
+            if settings[section].get(key):
+                found.append((section, key, [settings[section][key]]))
+        return found
+
     def placeless(self) -> dict[str, Any]:
         """As `to_json`, with the mere names of files and folders, wherever they lie."""
         return self.without_places(self.to_json())
 
     def without_places(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Settings as a file has them, with the mere names of files and folders."""
-        places = {str(place) for path in self.task.files() for place in (path, path.parent)}
-        for key, value in settings["task"].items():
-            parts = value.split(",") if isinstance(value, str) else []
-            if parts and all(str(Path(part)) in places for part in parts):
-                settings["task"][key] = ",".join(Path(part).name for part in parts)
-        for section, key in (("training", "start"), ("model", "vectors")):
-            if settings[section].get(key):
-                settings[section][key] = Path(settings[section][key]).name
+        for section, key, parts in self._find_paths(settings):
+            settings[section][key] = ",".join(Path(part).name for part in parts)
         return settings
 
     def data(self) -> dict[str, str]:
@@ -167,13 +181,17 @@ def assemble(
     """
     faults, overrides = list(faults), dict(overrides)
     recipe = overrides.pop("recipe", None)
+    guessed = []  # what cannot be judged, because nobody knows which was meant
     task, model, recipe = str(task), str(model), None if recipe is None else str(recipe)
     if task not in TASKS:
-        faults.append(unknown("task", task, TASKS))
+        faults.append(TASKS.describe_unknown(task))
         task = nearest(task, TASKS) or next(iter(TASKS))
+        guessed.append("task")
     if model not in PRESETS:
-        faults.append(unknown("model", model, PRESETS))
-        model = nearest(model, PRESETS) or next(iter(PRESETS))
+        faults.append(PRESETS.describe_unknown(model))
+        guess, recipe = nearest(model, PRESETS), None
+        model = guess or next(iter(PRESETS))
+        guessed += [] if guess else ["model"]
     if recipe is not None and recipe not in recipes_of(model):
         faults.append(unknown(f"recipe of {model}", recipe, recipes_of(model)))
         recipe = None
@@ -185,15 +203,17 @@ def assemble(
         "training": TrainingConfig,
     }
     values: dict[str, dict[str, Any]] = {section: {} for section in kinds}
+    listing = "regard ls settings" + ("" if guessed else f" {task} {model}")
     for key, value in [*preset.items(), *overrides.items()]:
-        where = _section(key, kinds)
-        if isinstance(where, str):
-            faults.append(where)
-        else:
+        where = _section(key, kinds, listing)
+        if not isinstance(where, str):
             section, name = where
             values[section][name] = value
+        elif not _may_belong(key, guessed):
+            faults.append(where)
+    sure = [part for part in kinds if part not in guessed]
     try:
-        together(partial(validated, kinds[part], values[part], part) for part in kinds)
+        together(partial(validated, kinds[part], values[part], part) for part in sure)
     except RegardError as error:
         faults += error.faults
     if fault := missing_device(str(values["training"].get("device", "auto"))):
@@ -202,7 +222,7 @@ def assemble(
         faults.append(f"seed={seed!r} does not fit: a seed is a whole number, 0 or more.")
     if faults:
         raise RegardError(*faults)
-    return RunConfig.from_json(
+    made = RunConfig.from_json(
         {
             "seed": seed,
             "task": {"name": task, **values["task"]},
@@ -210,9 +230,17 @@ def assemble(
             "training": values["training"],
         }
     )
+    return made.with_whole_paths()
 
 
-def _section(key: str, kinds: Mapping[str, type[Config]]) -> tuple[str, str] | str:
+def _may_belong(key: str, guessed: Sequence[str]) -> bool:
+    """Whether a key is one of some task or model, where nobody knows which was meant."""
+    every: list[type[Config]] = [task.Config for task in TASKS.values() if "task" in guessed]
+    every += [config for config, _ in MODELS.values() if "model" in guessed]
+    return any(key.rpartition(".")[2] in config.model_fields for config in every)
+
+
+def _section(key: str, kinds: Mapping[str, type[Config]], listing: str) -> tuple[str, str] | str:
     """Where a key belongs, as (section, name), or the fault that it has."""
     dotted = [f"{section}.{name}" for section, kind in kinds.items() for name in kind.model_fields]
     found = [full for full in dotted if key in (full, full.split(".", 1)[1])]
@@ -222,4 +250,4 @@ def _section(key: str, kinds: Mapping[str, type[Config]]) -> tuple[str, str] | s
     if found:
         return f"The key '{key}' could be {' or '.join(found)}: give it in full."
     bare = {full.split(".", 1)[1] for full in dotted}
-    return unknown("key", key, dotted if "." in key else bare)
+    return unknown_key(key, dotted if "." in key else bare, listing)

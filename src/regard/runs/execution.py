@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import time
 from collections.abc import Callable
 from hashlib import sha256
@@ -13,6 +14,7 @@ from typing import Any
 
 import torch
 
+from regard.display.progress import make_bar
 from regard.errors import RegardError
 from regard.runs.checksums import SUMS, final_list, note
 from regard.runs.config import RunConfig, assemble, sizes_of
@@ -26,6 +28,7 @@ from regard.runs.files import (
     write_tensors,
     write_whole,
 )
+from regard.runs.members import code_of, warn_of_changes
 from regard.runs.places import naming, require_regular
 from regard.runs.provenance import provenance
 from regard.runs.run import SIZES, Run, final_metrics, runs_folder
@@ -43,17 +46,31 @@ def train(
     model: str = "chapter36",
     seed: int = 0,
     out: str | Path | None = None,
+    again: bool = False,
+    progress: bool | None = None,
     **settings: Any,
 ) -> Run:
     """Train a model on a task, or take the run from disk if it is there.
 
     `task` and `model` are names (`regard ls tasks`, `regard ls models`); `settings` are the same
-    keys as on the command line, e.g. `hidden=64`. Runs go to `out`, $REGARD_RUNS or ./runs.
+    keys as on the command line, e.g. `hidden=64`. Runs go to `out`, $REGARD_RUNS or ./runs. With
+    `again`, a run that is there is trained anew. A notebook shows how far it is; a script does
+    with `progress=True`.
 
     >>> run = regard.train("addition", model="chapter36", seed=1, updates=500)  # doctest: +SKIP
     """
     config = assemble(task, model, seed, settings)
-    return execute(config, None if out is None else Path(out), preset=model)
+    root = None if out is None else Path(out)
+    if again:
+        forget(config, root)
+    bar = make_bar("update", progress)
+
+    def watch(update: int, total: int, loss: float, accuracy: float | None) -> None:
+        known = "" if accuracy is None else f", accuracy {accuracy:.3f}"
+        if bar:
+            bar(update, total, f"loss {loss:.3f}{known}")
+
+    return execute(config, root, watch if bar else None, preset=model)
 
 
 class Folder:
@@ -147,6 +164,8 @@ def execute(
     """The run of a configuration: taken from disk if it is there, gone on with if it was cut."""
     folder = (root or runs_folder()) / config.name
     run = Run(folder, config)
+    if folder.is_dir():
+        warn_of_changes([run])
     if run.done:
         return run
     if fault := missing_device(config.training.device):
@@ -154,17 +173,27 @@ def execute(
     start = config.training.start
     if start is not None:
         require_file(Path(start))
+    if not folder.is_dir():
+        config.make_model(config.make_task())  # what is wrong with its files leaves no run behind
     with locked(folder), one_thread():
         if run.done:  # somebody finished it while we waited for nothing
             return run
         if not (folder / "provenance.json").is_file():
-            about = provenance(preset=preset, data=config.data())
+            about = provenance(preset=preset, data=config.data(), code=code_of(config))
             if start is not None:
                 about["start"] = read_origin(Path(start))
             write_noted(folder, folder / "provenance.json", as_json(about))
         write_noted(folder, folder / "config.json", as_json(config.to_json()))
         _train(run, watch)
     return run
+
+
+def forget(config: RunConfig, root: Path | None = None) -> None:
+    """Remove what there is of a run, so that it is trained anew."""
+    folder = (root or runs_folder()) / config.name
+    if folder.is_dir():
+        with locked(folder):
+            shutil.rmtree(folder)
 
 
 def _train(run: Run, watch: Watch | None) -> None:

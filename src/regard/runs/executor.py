@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 from regard.errors import RegardError
 from regard.runs.config import RunConfig
-from regard.runs.execution import execute
-from regard.runs.members import environment_for, is_portable
+from regard.runs.execution import execute, forget
+from regard.runs.members import environment_for, is_portable, warn_of_changes
 from regard.runs.run import Run, runs_folder
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -43,22 +43,28 @@ def run_all(
     jobs: int | None = None,
     monitor: Monitor | None = None,
     preset: str = "",
+    again: bool = False,
 ) -> list[Run]:
     """The runs of all configurations, in order; each is trained once, whoever asks how often.
 
+    With `again`, those that are there are trained anew.
     A run that fails does not stop the others; its faults are raised when all have ended.
     """
     root = root or runs_folder()
     wanted = {config.name: config for config in configs}
-    missing = []
+    missing, there = [], []
     if monitor:
         monitor.expect(len(wanted))
     for config in wanted.values():
-        if Run(root / config.name, config).done:
+        if again:
+            forget(config, root)
+        if (run := Run(root / config.name, config)).done:
+            there.append(run)
             if monitor:
                 monitor.finished(config)
         else:
             missing.append(config)
+    warn_of_changes(there)
     jobs = min(jobs or cores(), len(missing))
     apart = [config for config in missing if jobs > 1 and is_portable(config)]
     faults = _Pool(apart, root, monitor, preset).work(jobs) if apart else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from regard.display import Table
 from regard.errors import RegardError
 from regard.models.seq2seq import Seq2Seq
 from regard.runs.checksums import read_checked
@@ -38,7 +39,7 @@ def runs_folder() -> Path:
     return Path(os.environ.get("REGARD_RUNS", "runs"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """A run on disk.
 
@@ -66,6 +67,15 @@ class Run:
             raise RegardError(*(f"{path}: {fault}" for fault in error.faults)) from None
         check_name(folder, config, data)
         return cls(folder, config)
+
+    def __repr__(self) -> str:
+        state = "done" if self.done else "unfinished"
+        return f"<Run {self.folder}: {state}>"
+
+    def _repr_html_(self) -> str:
+        about = {"folder": self.folder, "task": self.config.task_name, "seed": self.config.seed}
+        found = self.metrics if self.done else {"state": "unfinished"}
+        return Table.of(f"Run {self.folder.name}", {**about, **found}).html()
 
     @property
     def done(self) -> bool:
@@ -192,15 +202,16 @@ def load_run(folder: str | Path) -> Run:
     return Run.open(folder)
 
 
-def list_runs(root: Path | None = None) -> Iterator[Run]:
+def list_runs(root: str | Path | None = None) -> list[Run]:
     """All runs in a folder, by name; folders that are no readable runs are passed over.
 
     `regard ls runs` and `regard doctor` say which those are, and why.
     """
-    root = root or runs_folder()
-    for path in sorted(root.glob("*/config.json")):
+    found = []
+    for path in sorted(Path(root or runs_folder()).glob("*/config.json")):
         with suppress(RegardError, OSError):
-            yield Run.open(path.parent)
+            found.append(Run.open(path.parent))
+    return found
 
 
 def final_metrics(model: Seq2Seq, task: Task, forced: bool = False) -> dict[str, Any]:

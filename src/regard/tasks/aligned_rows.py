@@ -54,8 +54,8 @@ def read_rows(
 ) -> dict[str, list[Row]]:
     """The rows of each named file in a folder, and of those optional ones that are there.
 
-    With `ends`, the last attention target of a row is that of an end token. Row `n` of a file is
-    its line `n + 1`.
+    With `ends`, the last attention target of a row is that of an end token; without, a row may
+    have one all the same, which is left out. Row `n` of a file is its line `n + 1`.
     """
     if not folder.is_dir():
         raise RegardError(f"There is no folder {folder}. Check task.data.")
@@ -103,6 +103,8 @@ def _parse_line(text: str, ends: bool) -> Row | str:
     if strange:
         return f"the attention target '{strange[0]}' is not a whole number from 0 on"
     alignment = tuple(int(word) for word in given)
+    if not ends and len(alignment) == len(target) + 1:
+        alignment = alignment[:-1]  # the official files have one more, for the end
     if len(alignment) != len(target) + ends:
         end = " and its end" if ends else ""
         return f"{len(alignment)} attention targets for {len(target)} words of the target{end}"

@@ -53,7 +53,7 @@ def test_what_has_no_heads_is_refused() -> None:
         made().inspect("heads", of="sizes")
     with pytest.raises(RegardError, match="no number 'nothing'"):
         made().inspect("heads", number="nothing")
-    with pytest.raises(RegardError, match="no such attention"):
+    with pytest.raises(RegardError, match="no attention of that kind"):
         made().inspect("heads", layer=7)
 
 

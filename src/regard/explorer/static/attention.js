@@ -26,7 +26,7 @@ export class View {
   constructor(context) {
     this.context = context;
     this.thumbs = h("div.thumbs", { role: "group", "aria-label": "All attentions and heads" });
-    this.heat = new Heat({ label: "Attention weights", onhover: (at) => this.showCell(at || store.state.cell), onpick: (at) => store.set({ cell: at, locked: Boolean(at) }) });
+    this.heat = new Heat({ label: "Attention weights", onhover: (at) => this.showCell(at || store.state.cell), onpick: (at) => store.set({ cell: at, locked: Boolean(at) }), most: 52 });
     this.terms = new Terms();
     this.cellName = h("h3", { id: "cell-name" });
     this.beside = h("div.beside", { id: "beside" });

@@ -150,6 +150,8 @@ export class Sentence {
       h("title", {}, `${node.path.join(" ")}   log p ${number(node.score)}`),
       h("text", { x: x(node), y: y(node) + 4 }, `${node.word}${node.ended ? ` ${number(node.score)}` : ""}`)))),
     h("p.hint", {}, "Choose a node: it is forced, and every view shows the attention and states of that sequence. Numbers are log-probabilities."));
+    const top = Math.max(...tree.filter((node) => node.best).map((node) => y(node)), 0);
+    this.beam.scrollTop = Math.max(0, top - this.beam.clientHeight / 2);
     return null;
   }
 }

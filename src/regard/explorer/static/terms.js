@@ -56,7 +56,9 @@ export class Terms {
       output.textContent = values ? number(value) : "–";
       output.dataset.value = values ? values[n] : "";
       node.style.background = values ? colour("signed", value, -most, most) : "";
-      node.classList.toggle("light-text", values ? isDark("signed", value, -most, most) : false);
+      const dark = values && isDark("signed", value, -most, most);
+      node.classList.toggle("light-text", Boolean(dark));
+      node.classList.toggle("dark-text", Boolean(values && !dark));
       if (document.activeElement !== slider) slider.value = factors[n];
       slider.disabled = exact === false;
       node.classList.toggle("turned", factors[n] !== 1);

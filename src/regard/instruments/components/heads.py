@@ -91,7 +91,7 @@ def heads(
         if (site.crosses or not crossing) and layer in (None, site.layer)
     }
     if not sites:
-        raise RegardError("There is no such attention in this recording.")
+        raise RegardError("This recording has no attention of that kind, or none at all.")
     grid = {
         name: np.array(
             [_measure(found, recording, name, head, number) for head in range(site.heads)]

@@ -22,10 +22,10 @@ class Layers(Measured):
 
     shares: dict[tuple[str, str], Array]  # (site, `queries` or `keys`) -> (part,)
 
-    def values(self) -> dict[tuple[str, str, str], float]:
-        """By site, side and component."""
+    def values(self) -> dict[tuple[str, str], float]:
+        """By site and side, and component."""
         return {
-            (*key, part): float(value)
+            (" ".join(key), part): float(value)
             for key, row in self.shares.items()
             for part, value in zip(PARTS, row, strict=True)
         }

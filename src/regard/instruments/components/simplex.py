@@ -10,7 +10,7 @@ from regard.display import Figure, Heat, Panel
 from regard.errors import RegardError
 from regard.instruments._geometry import cosines, rank_frequent
 from regard.instruments.registry import instrument
-from regard.instruments.result import Measured, Result, to_floats
+from regard.instruments.result import Measured, Result, count_nouns, to_floats
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
 
@@ -49,8 +49,9 @@ class SimplexResult(Result[Corners]):
         expected = -1 / (len(words) - 1)
         return Figure(
             "simplex",
-            f"Cosines between centred input components, mean of {len(alike)} seeds. The corners of"
-            f" a regular simplex have {expected:.2f} between any two.",
+            "Cosines between centred input components, mean of"
+            f" {count_nouns(len(alike), 'seed')}. The corners of a"
+            f" regular simplex have {expected:.2f} between any two.",
             (Panel("Input components", "word", "word", (heat,)),),
         )
 

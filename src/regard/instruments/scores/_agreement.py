@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.display import Table
 from regard.errors import RegardError
 from regard.instruments.scores._kendall import kendall
 from regard.instruments.scores._scores import Scores
@@ -37,6 +38,13 @@ class Agreement(float):
 
     _parts: tuple[Array, Array, Array]
     _seed: int
+
+    def __repr__(self) -> str:
+        return f"<Agreement {float(self):.3g}: {self.rows} rows, top {self.top:.0%} of positions>"
+
+    def _repr_html_(self) -> str:
+        found = {"A": float(self), "Â (shuffled)": self.shuffled, "Kendall's τ": self.kendall}
+        return Table.of(f"Agreement over {self.rows} rows", found).html()
 
     @cached_property
     def shuffled(self) -> float:

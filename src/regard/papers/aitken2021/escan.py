@@ -14,7 +14,7 @@ from regard.papers.aitken2021._attention import (
     share_attended,
 )
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Measures, Plan, Runs, Scale
-from regard.papers.framework.measures import measure_each, plan_seeds, read_share
+from regard.papers.framework.measures import SHARE, measure_each, plan_seeds, read_share
 from regard.recordings.recording import Chunk, Recording
 from regard.recordings.storage import Array
 from regard.runs import RunConfig
@@ -61,8 +61,8 @@ class EscanExperiment(Experiment):
         for model, panels in MODELS.items():
             path = trajectories(seen[model], reach=REACH)
             cloud = word_clouds(seen[model]).figure()
-            own[f"phrase_end_{model}"] = measure_each(seen[model], share_at_ends)
-            own[f"before_twice_{model}"] = measure_each(seen[model], share_before_twice)
+            own[f"phrase_end_{model}"] = measure_each(seen[model], share_at_ends, SHARE)
+            own[f"before_twice_{model}"] = measure_each(seen[model], share_before_twice, SHARE)
             own[f"direction_{model}"] = path.estimates()["direction"]
             own[f"accuracy_{model}"] = read_share(runs[model], WORDS)
             caption = (

@@ -15,7 +15,7 @@ from regard.papers.aitken2021.escan import plan_escan
 from regard.papers.aitken2021.one_to_one import plan_one_to_one
 from regard.papers.aitken2021.translation import MODELS, WithCorpus
 from regard.papers.framework import EXPERIMENTS, Findings, Measures, Plan, Runs, Scale
-from regard.papers.framework.measures import join_figures, measure_each, read_share
+from regard.papers.framework.measures import SHARE, join_figures, measure_each, read_share
 from regard.recordings.recording import Recording
 from regard.statistics import Estimate
 
@@ -122,14 +122,14 @@ class Features:
 
     def add_terms(self, start: int, stop: int) -> Estimate:
         """The shares of some of the nine terms together."""
-        return measure_each(self.shares.seeds, lambda s: float(s.absolute[start:stop].sum()))
+        return measure_each(self.shares.seeds, lambda s: float(s.absolute[start:stop].sum()), SHARE)
 
     def measure_alignment(self) -> Measures:
         """μ·μ, what it is with μ·χ and μ·Δ, and the largest of the nine terms."""
         return {
             "temporal": self.shares.estimates()["temporal-temporal"],
             "three": self.add_terms(0, 3),
-            "largest": measure_each(self.shares.seeds, lambda s: float(s.absolute.max())),
+            "largest": measure_each(self.shares.seeds, lambda s: float(s.absolute.max()), SHARE),
         }
 
 

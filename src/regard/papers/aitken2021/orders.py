@@ -20,7 +20,14 @@ from regard.papers.aitken2021._attention import (
 )
 from regard.papers.aitken2021.one_to_one import plan_one_to_one
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Measures, Plan, Runs, Scale
-from regard.papers.framework.measures import join_figures, measure_each, plan_seeds, read_share
+from regard.papers.framework.measures import (
+    CHANGE,
+    SHARE,
+    join_figures,
+    measure_each,
+    plan_seeds,
+    read_share,
+)
 from regard.runs import RunConfig
 
 
@@ -51,9 +58,9 @@ class ReversedExperiment(Experiment):
         own: Measures = {}
         for model in runs:
             own[f"accuracy_{model}"] = read_share(runs[model], WORDS)
-            own[f"direction_{model}"] = measure_each(path[model].seeds, correlate_path)
-            own[f"follows_{model}"] = measure_each(seen[model], correlate_order)
-            own[f"exact_{model}"] = measure_each(seen[model], share_right)
+            own[f"direction_{model}"] = measure_each(path[model].seeds, correlate_path, CHANGE)
+            own[f"follows_{model}"] = measure_each(seen[model], correlate_order, CHANGE)
+            own[f"exact_{model}"] = measure_each(seen[model], share_right, SHARE)
         figure = join_figures(
             "ait-reversed",
             "Temporal components with a reversed output (Fig. 2g): one trajectory runs backwards.",
@@ -94,7 +101,7 @@ class SortingExperiment(Experiment):
         found = breakdown(seen)
         shares = {name.replace("-", "_"): value for name, value in found.estimates().items()}
         own: Measures = {**shares, "accuracy": read_share(runs["aed"], WORDS)}
-        own["attention"] = measure_each(seen, share_right)
+        own["attention"] = measure_each(seen, share_right, SHARE)
         largest = max(TERMS, key=lambda name: found.shares[name])
         return Findings.of(
             {"ait.sorting": own},

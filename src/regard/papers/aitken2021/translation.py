@@ -14,7 +14,7 @@ from regard.papers.aitken2021._attention import (
     record_runs,
 )
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Measures, Plan, Runs, Scale
-from regard.papers.framework.measures import measure_each, plan_seeds, read_share
+from regard.papers.framework.measures import CHANGE, measure_each, plan_seeds, read_share
 from regard.recordings.recording import Recording
 from regard.runs import RunConfig
 
@@ -29,9 +29,9 @@ def plan_translation(
     model: str, scale: Scale, corpus: str | None, **overrides: object
 ) -> list[RunConfig]:
     """The runs of one architecture, on the shipped corpus or on one that the user names."""
-    own: dict[str, object] = {"updates": 1000} if scale == "quick" else {}
-    if scale == "full" and corpus:
-        own = {"source": corpus, "bad_lines": "skip", **LIMITS}
+    own: dict[str, object] = {"source": corpus, "bad_lines": "skip", **LIMITS} if corpus else {}
+    if scale == "quick":
+        own = {**own, "updates": 1000}
     return plan_seeds(scale, "parallel", model, **{**own, **overrides})
 
 
@@ -47,10 +47,9 @@ class WithCorpus(Experiment):
 
     def name_corpus(self, scale: Scale) -> str:
         """Which corpus it was, in words."""
-        if scale == "full" and CORPUS in self.data:
+        if CORPUS in self.data:
             return "Translation on the corpus that was named (its hash is in each run)."
-        other = f"--scale full --data {CORPUS}=FILE"
-        return f"Translation on the small shipped corpus; name another with {other}."
+        return f"Translation on the small shipped corpus; name another with --data {CORPUS}=FILE."
 
 
 @EXPERIMENTS.register("aitken2021/translation")
@@ -71,8 +70,8 @@ class TranslationExperiment(WithCorpus):
         figures = []
         for name, group in runs.items():
             model, sources = name.split(" ")[1], record_runs(group)
-            own[f"follows_{model}"] = measure_each(sources, correlate_order)
-            own[f"early_minus_late_{model}"] = measure_each(sources, compare_halves)
+            own[f"follows_{model}"] = measure_each(sources, correlate_order, CHANGE)
+            own[f"early_minus_late_{model}"] = measure_each(sources, compare_halves, CHANGE)
             own[f"accuracy_{model}"] = read_share(group, WORDS)
             figures.append(
                 Figure.of(

@@ -9,7 +9,7 @@ from regard.instruments.weights import connectivity, heatmaps, polarity
 from regard.instruments.weights.connectivity import ConnectivityResult
 from regard.papers.baan2019._lookup import MODELS, Lookup
 from regard.papers.framework import EXPERIMENTS, Findings, Measures, Runs, Scale
-from regard.papers.framework.measures import join_panels, measure_each, subtract
+from regard.papers.framework.measures import SHARE, SIZE, join_panels, measure_each, subtract
 from regard.recordings.recording import as_array
 from regard.runs import Run
 from regard.statistics import Estimate
@@ -54,12 +54,12 @@ class WeightsExperiment(Lookup):
         rows = {name: np.array([measure_rows(run) for run in runs[name]]) for name in MODELS}
         ratios = rows["guided"] / rows["baseline"]  # (seed, of words and of the start)
         sizes = {
-            what: {name: Estimate.of(rows[name][:, column]) for name in MODELS}
+            what: {name: Estimate.of(rows[name][:, column], SIZE) for name in MODELS}
             for column, what in enumerate(("words", "start"))
         }
         embedding: Measures = {
-            "ratio_words": Estimate.of(ratios[:, 0]),
-            "ratio_start": Estimate.of(ratios[:, 1]),
+            "ratio_words": Estimate.of(ratios[:, 0], SIZE),
+            "ratio_start": Estimate.of(ratios[:, 1], SIZE),
             **{f"{what}_{name}": sizes[what][name] for what in sizes for name in MODELS},
         }
         graphs = {
@@ -68,7 +68,7 @@ class WeightsExperiment(Lookup):
             for name in MODELS
         }
         every = [run for name in MODELS for run in runs[name]]
-        graph: Measures = {"over": measure_each(every, share_strong)}
+        graph: Measures = {"over": measure_each(every, share_strong, SHARE)}
         for side, (_, end, _) in GRAPHS.items():
             found = {name: graphs[side, name].estimates() for name in MODELS}
             graph[f"gini_{side}_more"] = subtract(

@@ -15,7 +15,7 @@ from regard.instruments.units.gates import GatesResult
 from regard.instruments.weights import strength
 from regard.papers.baan2019._lookup import MODELS, ROWS, Lookup, record_runs
 from regard.papers.framework import EXPERIMENTS, Findings, Measures, Runs, Scale
-from regard.papers.framework.measures import subtract
+from regard.papers.framework.measures import CHANGE, subtract
 from regard.recordings.recording import Recording
 from regard.statistics import Estimate
 
@@ -58,10 +58,10 @@ class UnitsExperiment(Lookup):
         for side in ("encoder", "decoder"):
             found = {name: ranges[name].estimates()[f"{side} narrow"] for name in MODELS}
             narrow |= {f"narrow_{side}_{name}": found[name] for name in MODELS}
-            narrow[f"more_{side}"] = subtract(found["guided"], found["baseline"])
+            narrow[f"more_{side}"] = subtract(found["guided"], found["baseline"], CHANGE)
         axis = {name: _average(shut[name], GATES, "on an axis") for name in MODELS}
         saturation: Measures = {
-            "axis_more": subtract(axis["guided"], axis["baseline"]),
+            "axis_more": subtract(axis["guided"], axis["baseline"], CHANGE),
             **{f"axis_{name}": axis[name] for name in MODELS},
             **{
                 f"{name}_{way}": _average(shut[name], UPDATE, way)

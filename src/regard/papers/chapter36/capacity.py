@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.display import Figure, Heat, Line, Panel, Table
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
-from regard.papers.framework.measures import plan_seeds, read_share
+from regard.papers.framework.measures import SIZE, plan_seeds, read_share
 from regard.statistics import Estimate
 
 BITS = math.log2(26)  # information in a letter
@@ -58,7 +58,7 @@ class Capacity(Experiment):
         assumed = np.nan_to_num(per_seed, nan=2 * sizes[-1])
         bits = np.where(np.isnan(per_seed), 0, np.array(lengths)[:, None] * BITS / assumed)
         measures = {
-            "bits_per_dimension": Estimate.of(bits.max(axis=0)),
+            "bits_per_dimension": Estimate.of(bits.max(axis=0), SIZE),
             "growth": Estimate.of(assumed[-1] - assumed[0]),
         }
         table = Table(

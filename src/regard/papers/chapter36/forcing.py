@@ -10,7 +10,14 @@ from regard.display import Bars, Figure, Line, Panel, Table
 from regard.instruments.result import to_floats
 from regard.papers.chapter36._runs import UPDATES, plan_chapter
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
-from regard.papers.framework.measures import CHANGE, draw_shares, measure_each, read_share, subtract
+from regard.papers.framework.measures import (
+    CHANGE,
+    SIZE,
+    draw_shares,
+    measure_each,
+    read_share,
+    subtract,
+)
 from regard.runs import Run
 
 STRATEGIES = ("always", "never", "ratio", "scheduled", "professor")
@@ -37,7 +44,7 @@ class Forcing(Experiment):
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Convergence, final accuracy, and the gap."""
-        half = {name: measure_each(runs[name], count_to_half) for name in STRATEGIES}
+        half = {name: measure_each(runs[name], count_to_half, SIZE) for name in STRATEGIES}
         exact, free, forced = (
             {name: read_share(runs[name], metric) for name in STRATEGIES}
             for metric in ("accuracy", "token_accuracy", "forced_token_accuracy")

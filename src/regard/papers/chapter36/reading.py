@@ -14,6 +14,7 @@ from regard.papers.chapter36._runs import (
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
 from regard.papers.framework.measures import (
     CHANGE,
+    SIZE,
     draw_shares,
     measure_each,
     read_share,
@@ -56,7 +57,7 @@ class Bidirectional(Experiment):
         curves = {name: measure_by_length(group, range(3, 18)) for name, group in named.items()}
         inside = {name: average_lengths(curve, range(5, 11)) for name, curve in curves.items()}
         losses, speed = (
-            {name: measure_each(group, measure) for name, group in named.items()}
+            {name: measure_each(group, measure, SIZE) for name, group in named.items()}
             for measure in (average_final_loss, lambda run: find_first_below(run, 1))
         )
         one, both, one_masked, both_masked = named

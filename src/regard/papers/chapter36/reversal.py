@@ -12,7 +12,7 @@ from regard.papers.chapter36._runs import (
     plan_chapter,
 )
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
-from regard.papers.framework.measures import measure_each, to_percent
+from regard.papers.framework.measures import SIZE, measure_each, to_percent
 
 
 @EXPERIMENTS.register("chapter36/loss")
@@ -33,8 +33,8 @@ class Loss(Experiment):
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """The smoothed loss, when it passes .1, and where it ends."""
-        below = measure_each(runs["read"], lambda run: find_first_below(run, 0.1))
-        final = measure_each(runs["read"], average_final_loss)
+        below = measure_each(runs["read"], lambda run: find_first_below(run, 0.1), SIZE)
+        final = measure_each(runs["read"], average_final_loss, SIZE)
         title, rule = "String reversal, padding read", Rule("0.1", y=0.1)
         said = {"first update below .1": "about 900", "mean of the last 100 updates": ".02-.08"}
         measured = dict(zip(said, (below, final), strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -47,6 +48,21 @@ class Claim:
         if holds(self.reproduced, measures):
             return "reproduced"
         return "partly" if holds(self.partly, measures) else "not reproduced"
+
+    def check_measures(self, measures: Mapping[str, Estimate], partial: bool) -> None:
+        """Refuse a ledger that speaks of what its experiment does not measure.
+
+        A `partial` experiment may leave measures out; then only what looks like a typo is refused.
+        """
+        for name in sorted(self.names - set(measures)):
+            guess = get_close_matches(name, measures, n=1, cutoff=0.7 if partial else 0.5)
+            if guess or not partial:
+                hint = f" Did you mean '{guess[0]}'?" if guess else ""
+                known = ", ".join(sorted(measures)) or "nothing"
+                raise RegardError(
+                    f"The claim '{self.id}' speaks of '{name}', which {self.experiment} does not"
+                    f" measure.{hint} It measures: {known}."
+                )
 
     def row(self, scale: str | None, measures: Mapping[str, Estimate] | None) -> dict[str, Any]:
         """The claim with what was measured, as `regard claims --json` gives it.

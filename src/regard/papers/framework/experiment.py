@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from regard.display import Figure, Table
+from regard.errors import RegardError, unknown
 from regard.papers import PAPERS
 from regard.papers.framework.claims import Claim, ledger
 from regard.registry import Registry
@@ -47,6 +48,7 @@ class Experiment(ABC):
     title: ClassVar[str]
     about: ClassVar[str]
     claims: ClassVar[tuple[str, ...]] = ()
+    partial: ClassVar[bool] = False  # it may leave measures out, for lack of data
     wants: ClassVar[tuple[str, ...]] = ()  # data that a user can name with --data NAME=FILE
 
     def __init__(self, data: Mapping[str, str] | None = None):
@@ -74,7 +76,12 @@ class Experiment(ABC):
 
     def rows(self) -> list[Claim]:
         """The claims that this experiment decides."""
-        return [ledger()[claim] for claim in self.claims]
+        known = ledger()
+        missing = [claim for claim in self.claims if claim not in known]
+        if missing:
+            own = [row.id for row in known.values()]
+            raise RegardError(*(unknown("claim", claim, own) for claim in missing))
+        return [known[claim] for claim in self.claims]
 
 
 EXPERIMENTS: Registry[type[Experiment]] = Registry(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from regard.runs.run import Run
 
 T = TypeVar("T")
-CHANGE = (-1.0, 1.0)  # what the difference of two shares cannot leave
+SHARE = (0.0, 1.0)  # what a share cannot leave
+CHANGE = (-1.0, 1.0)  # what the difference of two shares cannot leave, nor a correlation
+SIZE = (0.0, sys.float_info.max)  # what a size cannot leave; JSON has no infinity
 
 
 def count_seeds(scale: Scale, quick: int = 2, full: int = 5) -> int:
@@ -41,9 +44,13 @@ def read_share(runs: Iterable[Run], metric: str) -> Estimate:
     return Estimate.share(run.metrics[metric] for run in runs)
 
 
-def measure_each(things: Iterable[T], measure: Callable[[T], float]) -> Estimate:
-    """One number of each run, recording or measurement."""
-    return Estimate.of(map(measure, things))
+def measure_each(
+    things: Iterable[T],
+    measure: Callable[[T], float],
+    within: tuple[float, float] | None = None,
+) -> Estimate:
+    """One number of each run, recording or measurement; `within` is what it cannot leave."""
+    return Estimate.of(map(measure, things), within)
 
 
 def subtract(a: Estimate, b: Estimate, within: tuple[float, float] | None = None) -> Estimate:

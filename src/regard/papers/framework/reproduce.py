@@ -6,16 +6,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from regard.code import hash_code, join_hashes, texts_in
 from regard.errors import RegardError, unknown
+from regard.instruments import INSTRUMENTS
 from regard.papers.framework.experiment import EXPERIMENTS, Experiment, Plan, Scale
 from regard.papers.framework.result import Result, load, result_path, results_folder
 from regard.runs.config import RunConfig
+from regard.runs.execution import forget
 from regard.runs.executor import Monitor, run_all
 from regard.runs.files import BUSY, as_json, content_hash, wait_for, write_noted, write_whole
+from regard.runs.members import changed_code, made_by, warn_of_changes
 from regard.runs.places import require_name
+from regard.runs.progress import make_monitor
 from regard.runs.provenance import provenance
 from regard.runs.run import Run, runs_folder
 
+MEASURED_BY = ("regard.papers", "regard.instruments", "regard.recordings")  # of Regard's own
 # Raised whenever a change to an experiment changes what it measures on the same runs.
 MEASURING = 1
 
@@ -44,8 +50,14 @@ def reproduce(
     monitor: Monitor | None = None,
     say: Callable[[str], None] = lambda text: None,
     data: Mapping[str, str] | None = None,
+    again: bool = False,
+    progress: bool | None = None,
 ) -> list[Result]:
     """All experiments of a paper, or one. What is on disk already is not done again.
+
+    A result is measured again when its rules, its files, or the code of its experiment or of the
+    instruments in it have changed. With `again`, all are, and runs of other code are trained anew.
+    A notebook shows how far it is; a script does with `progress=True`.
 
     `data` names files for experiments that want some, such as a corpus: {"english-french": path}.
 
@@ -54,11 +66,16 @@ def reproduce(
     """
     names = names_of(target)
     results = results or results_folder()
+    monitor = monitor or make_monitor(progress)
     made = _make(names, data or {})
     names = _select_possible(names, made, scale, say, alone=names == [target])
     plans = {name: made[name].plan(scale) for name in names}
-    hashes = {name: _hash(made[name], plans[name], scale) for name in names}
-    todo = [name for name in names if _load_valid(results, name, scale, hashes[name]) is None]
+    if again:
+        _forget_changed(plans.values(), runs)
+    hashes = {name: _hash(made[name], plans[name], scale, runs) for name in names}
+    kept = [name for name in names if not again and _load_valid(results, name, scale, hashes[name])]
+    todo = [name for name in names if name not in kept]
+    warn_of_changes(run for name in kept for run in _there(plans[name], runs))
     faults: list[str] = []
 
     def train(wanted: Iterable[Plan]) -> None:
@@ -74,6 +91,7 @@ def reproduce(
 
     train(plans[name] for name in todo)
     conditions = {name: _runs_of(plans[name], runs) for name in todo}
+    first = dict(plans)
     further = {}  # what begins where the first runs ended
     for name in [name for name in todo if _all_done(conditions[name])]:
         further[name] = made[name].then(conditions[name], scale)
@@ -82,10 +100,23 @@ def reproduce(
     train(further.values())
     for name in [name for name in todo if _all_done(conditions[name])]:
         say(f"measuring {name}")
-        _measure(name, made[name], scale, plans[name], conditions[name], results, hashes[name])
+        rests_on = _hash(made[name], first[name], scale, runs)
+        _measure(name, made[name], scale, plans[name], conditions[name], results, rests_on)
     if faults:
         raise RegardError(*faults)
     return [result for name in names if (result := load(results, name, scale))]
+
+
+def _forget_changed(plans: Iterable[Plan], root: Path | None) -> None:
+    """Remove the runs that other code made."""
+    for run in [run for plan in plans for run in _there(plan, root) if changed_code(run)]:
+        if run.folder.is_dir():  # conditions share runs
+            forget(run.config, root)
+
+
+def _there(plan: Plan, root: Path | None) -> list[Run]:
+    """The runs of a plan that are done."""
+    return [run for runs in _runs_of(plan, root).values() for run in runs if run.done]
 
 
 def _await_others(configs: Sequence[RunConfig], error: RegardError, root: Path) -> list[RunConfig]:
@@ -154,7 +185,13 @@ def _measure(
     rests_on: str,
 ) -> None:
     findings = experiment.measure(conditions, scale)
-    rows = [claim.row(scale, findings.measures[claim.id]) for claim in experiment.rows()]
+    rows = []
+    for claim in experiment.rows():
+        if claim.id not in findings.measures and not experiment.partial:
+            raise RegardError(f"{name} gives no measures for its claim '{claim.id}'.")
+        measures = findings.measures.get(claim.id, {})
+        claim.check_measures(measures, experiment.partial)
+        rows.append(claim.row(scale, measures))
     result = Result(
         name,
         scale,
@@ -177,12 +214,21 @@ def _measure(
     write_noted(folder, result_path(results, name, scale), as_json(result.to_json()))
 
 
-def _hash(experiment: Experiment, plan: Plan, scale: Scale) -> str:
-    """What a result rests on: the rules, the runs, and the files that are read besides."""
+def _hash(experiment: Experiment, plan: Plan, scale: Scale, root: Path | None) -> str:
+    """What a result rests on: rules, runs, code, and the files that are read besides."""
     rules = [str(MEASURING), *(claim.rule for claim in experiment.rows())]
-    runs = [config.name for group in plan.values() for config in group]
+    runs = [run for group in _runs_of(plan, root).values() for run in group]
+    made = [f"{run.folder.name} {join_hashes(made_by(run))}" for run in runs]
+    code = join_hashes(_code_of(experiment))
     files = [content_hash(path) for path in experiment.reads(scale)]
-    return sha256("\n".join([*rules, *runs, *files]).encode()).hexdigest()[:12]
+    return sha256("\n".join([*rules, *made, code, *files]).encode()).hexdigest()[:12]
+
+
+def _code_of(experiment: Experiment) -> dict[str, str]:
+    """The code of an experiment, of what it imports, and of the instruments that it names."""
+    kind = type(experiment)
+    named = [INSTRUMENTS[name] for name in INSTRUMENTS if name in texts_in(kind)]
+    return hash_code([kind, *named], MEASURED_BY)
 
 
 def _load_valid(results: Path, name: str, scale: Scale, rests_on: str) -> Result | None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from regard.display import Figure, Table
 from regard.errors import RegardError, unknown
-from regard.papers.framework.claims import ledger
+from regard.papers.framework.claims import Claim, ledger
 from regard.papers.framework.experiment import EXPERIMENTS
 from regard.runs.files import read_json
 from regard.statistics import Estimate
+
+SOURCES = ("here", "published")
 
 
 def results_folder() -> Path:
@@ -99,15 +102,65 @@ def load_folder(folder: Path) -> list[Result]:
     return sorted(results, key=lambda r: (order.get(r.experiment, len(order)), r.scale))
 
 
-def claims(paper: str | None = None, results: Path | None = None) -> Iterator[dict[str, Any]]:
-    """Every row of the ledger with what was measured, at full scale where there is that."""
-    results = results or results_folder()
+def claims(
+    paper: str | None = None, results: str | Path | None = None, source: str | None = None
+) -> Claims:
+    """Every row of the ledger with what was measured, at full scale where there is that.
+
+    `source` of a row is `here` where it was measured on this machine, `published` where the result
+    is one that comes with Regard, None where there is neither. Given, it is the only one taken.
+    """
+    if source not in (None, *SOURCES):
+        raise RegardError(unknown("source", str(source), SOURCES))
     known = list(dict.fromkeys(claim.paper for claim in ledger().values()))
     if paper is not None and paper not in known:
         raise RegardError(unknown("paper with claims", paper, known))
-    for claim in ledger().values():
-        if paper in (None, claim.paper):
-            yield _find_row(claim.id, claim.experiment, results) or claim.row(None, None)
+    place = Path(results) if results else results_folder()
+    return Claims(
+        _choose_row(claim, place, source)
+        for claim in ledger().values()
+        if paper in (None, claim.paper)
+    )
+
+
+class Claims(list[dict[str, Any]]):
+    """Rows of the ledger, as a table for people."""
+
+    def table(self) -> Table:
+        """One row per claim: what the source says, what was measured, the verdict."""
+        columns = ("id", "what the source says", "measured", "scale", "verdict", "source")
+        rows = []
+        for row in self:
+            found = estimate(row)
+            measured = found and f"{row['headline']} {found}"
+            plain = (row["scale"], row["verdict"], row["source"])
+            rows.append((row["id"], row["statement"], measured, *plain))
+        return Table("The ledger", columns, tuple(rows))
+
+    def __repr__(self) -> str:
+        counts = Counter(row["verdict"] for row in self)
+        return f"{len(self)} claims: " + ", ".join(f"{n} {name}" for name, n in counts.items())
+
+    def _repr_html_(self) -> str:
+        return self.table().html()
+
+
+def _choose_row(claim: Claim, results: Path, source: str | None) -> dict[str, Any]:
+    """A claim with what was measured here, or else with the published result."""
+    here = None if source == "published" else _find_row(claim.id, claim.experiment, results)
+    if here:
+        return {**here, "source": "here"}
+    known = None if source == "here" else published_rows().get(claim.id)
+    if known and known["measures"]:
+        return {**_judge(known), "source": "published"}
+    return {**claim.row(None, None), "source": None}
+
+
+@cache
+def published_rows() -> dict[str, dict[str, Any]]:
+    """The rows that come with Regard, by claim, as they were measured."""
+    files = sorted((Path(__file__).parents[1] / "published").glob("*.json"))
+    return {row["id"]: row for path in files for row in read_json(path)}
 
 
 def _find_row(claim: str, experiment: str, results: Path) -> dict[str, Any] | None:

@@ -81,5 +81,6 @@ def find_sets(named: Mapping[str, str], quick: bool = False) -> dict[str, Path]:
     return {
         name: folder
         for name, folder in places.items()
-        if folder and SETS[name].is_complete(folder) and (not quick or name in QUICK)
+        if folder and SETS[name].is_complete(folder)
+        if not quick or name in QUICK or SETS[name].folder in named
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from regard.display import Line
+from regard.papers.framework.measures import SIZE
 from regard.papers.snell2021._compared import Compared
 from regard.papers.snell2021._data_sets import COLUMNS, SETS
 from regard.statistics import Estimate
@@ -40,7 +41,9 @@ class Row:
 
     def ratio(self, column: str) -> Estimate:
         """How often better than chance."""
-        return Estimate.of(cell.value / max(cell.shuffled, 1e-9) for cell in self.cells[column])
+        return Estimate.of(
+            (cell.value / max(cell.shuffled, 1e-9) for cell in self.cells[column]), SIZE
+        )
 
     def xi(self, column: str) -> Estimate:
         """ξ over turns."""

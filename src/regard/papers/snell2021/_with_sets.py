@@ -69,6 +69,7 @@ class WithSets(Experiment):
     """An experiment on data sets that the user has."""
 
     wants = WANTED
+    partial = True
     kinds: ClassVar[tuple[str, ...]] = ("classification", "translation")
     about_set: ClassVar[str | None] = None  # the data set that its claims are about
 

@@ -114,6 +114,7 @@ class AERExperiment(Experiment):
     )
     claims = ("snell.aer",)
     wants = (FOLDER, *TEXTS)
+    partial = True
 
     @cached_property
     def _folder(self) -> Path | None:

@@ -82,6 +82,7 @@ class HeadsExperiment(Experiment):
         " heads: all bad, one good among them, or drawn at random (Fig. 6)."
     )
     claims = ("snell.heads",)
+    partial = True
 
     def plan(self, scale: Scale) -> Plan:
         """The candidates: every head alone, with several seeds of the data."""

@@ -78,6 +78,7 @@ class IBMExperiment(Experiment):
     )
     claims = ("snell.ibm",)
     wants = (SETS[REAL].folder,)
+    partial = True
 
     def reads(self, scale: Scale) -> list[Path]:
         """Multi30k, where it is at hand."""

@@ -115,8 +115,7 @@ def _make(given: dict[str, Array], name: str, score: str, settings: dict[str, An
         given[f"{name}.queries"] = given[f"{name}.queries"] * scale
     kept = {key: value for key, value in settings.items() if key not in ("heads", "score")}
     kind = settings.get("score", score)
-    return Site(**kept, heads=count, score=kind if score != "given" else score,
-                projected=f"{name}.values" in given)  # fmt: skip
+    return Site(**kept, heads=count, score=kind if score != "given" else score)
 
 
 def _split(array: Array, heads: int) -> Array:
