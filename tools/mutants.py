@@ -114,6 +114,7 @@ def try_one(tree: Path, mutant: Mutant, tests: list[str], seconds: int) -> tuple
     said = tree / ".mutant"
     process = os.fork()
     if process == 0:
+        os.setsid()  # tests may kill their group
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))  # the machine may be busy
         _run_tests(tree, mutant, tests, said)
     deadline = time.monotonic() + 20 * seconds
@@ -127,7 +128,7 @@ def try_one(tree: Path, mutant: Mutant, tests: list[str], seconds: int) -> tuple
             failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
             return ("survived" if code == 0 else "noticed"), (failed or [f"code {code}"])[0][:160]
         time.sleep(0.05)
-    os.kill(process, signal.SIGKILL)
+    os.killpg(process, signal.SIGKILL)
     os.waitpid(process, 0)
     return "noticed", "it did not come to an end"
 

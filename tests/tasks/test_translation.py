@@ -205,3 +205,22 @@ def test_multi30k_has_its_sizes(real: Callable[[str], Path]) -> None:
     assert (task.rows["test"].target[:, -1] != PAD).any()
     assert EOS in task.rows["test"].target[0].tolist()
     assert task.texts(task.rows["test"].target[:1]) == task.references("test")[:1]
+
+
+def test_a_damaged_model_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flipped bit may leave a model that can be read, with other pieces."""
+    from regard.tasks.text import _pieces
+
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path))
+    words = [f"{a}{b}" for a in "abcdefgh" for b in "uvwxyz"]
+    sentences = [f"{a} {b}" for a in words for b in words[:12]]
+    right = _pieces.find_pieces(sentences, 40).vocabulary.words
+    (kept,) = (tmp_path / "pieces").iterdir()
+    whole = kept.read_bytes()
+    for place in range(40, len(whole), len(whole) // 25):
+        content = bytearray(whole)
+        content[place] ^= 4
+        kept.write_bytes(bytes(content))
+        _pieces._load.cache_clear()
+        assert _pieces.find_pieces(sentences, 40).vocabulary.words == right
+    assert kept.read_bytes() == whole

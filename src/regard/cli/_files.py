@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from regard.errors import RegardError
@@ -13,15 +13,18 @@ from regard.runs.checksums import check, known_hashes
 from regard.runs.places import find_parts
 from regard.runs.run import Run
 
+Watch = Callable[[int, int], None]  # (runs looked at, runs in all)
 SHOWN = 10  # faults that are told
 
 
-def check_runs(root: Path) -> str:
+def check_runs(root: Path, watch: Watch | None = None) -> str:
     """How many files of all runs are what was written; those that are not are a problem."""
     faults: list[str] = []
     counts = {"intact": 0, "without a checksum": 0}
     folders = [path.parent for path in sorted(root.glob("*/config.json"))]
-    for folder in folders:
+    for number, folder in enumerate(folders, start=1):
+        if watch:
+            watch(number, len(folders))
         try:
             Run.open(folder)
         except RegardError as error:

@@ -7,6 +7,7 @@ import platform
 import tempfile
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,7 +28,7 @@ def doctor(
 ) -> None:
     """Check that everything Regard needs is there and works, and that no file is damaged."""
     from regard.cli._console import show
-    from regard.cli._files import check_leftovers, check_results, check_runs
+    from regard.cli._files import check_leftovers, check_results
     from regard.display import Table
     from regard.papers.framework.result import results_folder
     from regard.runs.run import runs_folder
@@ -35,7 +36,7 @@ def doctor(
     folders = runs or runs_folder(), results_folder()
     checks: dict[str, Callable[[], str]] = {
         **CHECKS,
-        "files of runs": lambda: check_runs(folders[0]),
+        "files of runs": lambda: _check_runs(folders[0]),
         "results": lambda: check_results(folders[1]),
         "leftovers": lambda: check_leftovers(folders, remove),
     }
@@ -49,6 +50,14 @@ def doctor(
     show(Table("Doctor", ("check", "state", "found"), tuple(rows)), json)
     if any(state != "ok" for _, state, _ in rows):
         raise typer.Exit(2)
+
+
+def _check_runs(root: Path) -> str:
+    from regard.cli._console import sample_bar
+    from regard.cli._files import check_runs
+
+    with sample_bar("runs") as watch:
+        return check_runs(root, watch)
 
 
 def _devices() -> str:

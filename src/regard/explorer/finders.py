@@ -8,7 +8,6 @@ import numpy as np
 import torch
 
 from regard.explorer.look import Alive
-from regard.explorer.memory import Kept
 from regard.explorer.things import LiveThing, Thing
 from regard.explorer.views import Views
 from regard.instruments.interventions._changes import RemoveHead
@@ -18,15 +17,14 @@ from regard.recordings import Recording
 from regard.tasks.batch import Batch
 
 TRIED = 64  # sentences that a head is taken out on
-found: Kept[list[dict[str, Any]]] = Kept(12)
 
 
 def find_heads(views: Views, question: Any, alive: Alive) -> dict[str, Any]:
     """Every head with what it was measured at, over the reference recording."""
     thing = views.things[question.thing]
-    key = (id(views), "heads", question.thing, question.checkpoint)
+    key = ("heads", question.thing, question.checkpoint, thing.stamp(question.checkpoint))
     reference = thing.reference(question.checkpoint)
-    rows = found.get(key, lambda: _measure_heads(thing, question.checkpoint, reference, alive))
+    rows = views.rows.get(key, lambda: _measure_heads(thing, question.checkpoint, reference, alive))
     return {"rows": rows, "samples": len(reference), "tried": min(TRIED, len(reference))}
 
 
@@ -65,7 +63,8 @@ def take_batch(recording: Recording, most: int) -> Batch:
 
 def find_sentences(views: Views, question: Any, alive: Alive) -> dict[str, Any]:
     """The sentences of the reference recording, each with its numbers."""
-    reference = views.things[question.thing].reference(question.checkpoint)
-    key = (id(views), "sentences", question.thing, question.checkpoint)
-    rows = found.get(key, lambda: describe_sentences(reference))
+    thing = views.things[question.thing]
+    reference = thing.reference(question.checkpoint)
+    key = ("sentences", question.thing, question.checkpoint, thing.stamp(question.checkpoint))
+    rows = views.rows.get(key, lambda: describe_sentences(reference))
     return {"rows": rows[: question.most], "samples": len(reference)}

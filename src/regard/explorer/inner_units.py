@@ -10,13 +10,10 @@ import torch
 from regard.errors import RegardError
 from regard.explorer import questions as ask
 from regard.explorer.look import Alive
-from regard.explorer.memory import Kept
 from regard.explorer.things import to_array
 from regard.explorer.views import Arrays, Views
-from regard.instruments.units._readout import StepReader, learn_to_read
+from regard.instruments.units._readout import learn_to_read
 from regard.recordings.adapters.model import run_model
-
-readers: Kept[StepReader] = Kept(16)
 
 
 def show_units(
@@ -44,10 +41,11 @@ def show_units(
 
 def _read(views: Views, question: ask.UnitsQuestion, states: Any, alive: Alive) -> dict[str, Any]:
     thing = views.things[question.thing]
-    key = (id(views), question.thing, question.checkpoint, question.side, question.label)
+    stamp = thing.stamp(question.checkpoint)
+    key = (question.thing, question.checkpoint, stamp, question.side, question.label)
     recording = thing.reference(question.checkpoint)
     alive()
-    reader = readers.get(
+    reader = views.readers.get(
         key, lambda: learn_to_read(recording, f"{question.side}.states", question.label)
     )
     return {

@@ -54,6 +54,10 @@ class Thing(ABC):
         found = self.reference("reported")
         return found.vocabulary("encoder"), found.vocabulary("decoder")
 
+    def stamp(self, checkpoint: Checkpoint) -> int:
+        """Changes when what a checkpoint's name means has changed: while a run is training."""
+        return 0
+
     def special(self, side: int) -> frozenset[str]:
         """The words of a side (0 source, 1 target) that mean nothing."""
         return self.vocabularies[side].special
@@ -153,12 +157,19 @@ class RunThing(LiveThing):
 
     def model(self, checkpoint: Checkpoint) -> Seq2Seq:
         """The model at a checkpoint; weights that are still changing are read anew."""
-        stamp = len(self.run.checkpoints()) if checkpoint in ("reported", "last", "best") else 0
-        return self.models.get((checkpoint, stamp), lambda: self.run.model(checkpoint))
+        key = (checkpoint, self.stamp(checkpoint))
+        return self.models.get(key, lambda: self.run.model(checkpoint))
+
+    def stamp(self, checkpoint: Checkpoint) -> int:
+        """How many checkpoints there are, where a name may mean another one tomorrow."""
+        if checkpoint not in ("reported", "last", "best") or self.run.done:
+            return 0
+        return 1 + len(self.run.checkpoints())
 
     def reference(self, checkpoint: Checkpoint) -> Recording:
         """Samples of the task, as many as fit the budget, with the model's own words fed."""
-        return self.references.get(checkpoint, lambda: self._record(checkpoint))
+        key = (checkpoint, self.stamp(checkpoint))
+        return self.references.get(key, lambda: self._record(checkpoint))
 
     def _record(self, checkpoint: Checkpoint) -> Recording:
         model = self.model(checkpoint)

@@ -17,6 +17,7 @@ from regard.instruments import inspect
 from regard.instruments.components._terms import TERMS
 from regard.instruments.interventions._changes import split_scores
 from regard.instruments.interventions._steering import Passing, Sentence
+from regard.instruments.units._readout import StepReader
 from regard.instruments.words.ibm1 import IBM1
 from regard.recordings.adapters._also import FURTHER
 from regard.recordings.derived import compute_weights
@@ -38,11 +39,14 @@ class Views:
         self.things = things
         self.looks: Kept[Look] = Kept(128, 256 << 20, lambda one: one.size)
         self.lexicons: Kept[IBM1 | str] = Kept(4)
+        self.readers: Kept[StepReader] = Kept(16)
+        self.rows: Kept[list[dict[str, Any]]] = Kept(12)
 
     def look(self, question: ask.Question, alive: Alive) -> Look:
         """The sentence, looked at once for all views of it."""
         plain = ask.Question(**{k: getattr(question, k) for k in ask.Question.model_fields})
-        return self.looks.get(plain.key, lambda: look(self.things, plain, alive))
+        key = (plain.key, self.things[plain.thing].stamp(plain.checkpoint))
+        return self.looks.get(key, lambda: look(self.things, plain, alive))
 
     def list_things(self) -> list[dict[str, Any]]:
         """What can be explored."""

@@ -113,6 +113,10 @@ export class View {
       Object.assign(found, { mean: over.arrays.mean, low: over.arrays.low, high: over.arrays.high, count: over.about.seeds });
     }
     this.data = { ...found, site, head, beside: this.data.beside, besideOf: this.data.besideOf };
+    if (this.context.thing.kind === "model") {
+      this.data.whyNot = "This model comes without sentences, so there are no means to take a score apart with. Record some, and open the recording.";
+      return;
+    }
     try {
       this.data.terms = await ask("terms", asked, "terms");
     } catch (error) { if (isStale(error)) throw error; this.data.terms = null; this.data.whyNot = error.message; }
@@ -178,7 +182,7 @@ export class View {
       fill(this.cellName, at ? "Merged words" : "Point at a cell");
       fill(this.beside, h("p.hint", {}, at ? "Cells of merged words are sums and means. Show pieces as they are to split a score." : "Hover to preview, click or press Enter to keep. Arrow keys move."));
       fill(this.force);
-      this.terms.show(null, this.data.terms?.about || {});
+      this.terms.show(null, this.aboutTerms());
       return;
     }
     const [row, column] = at;
@@ -187,8 +191,12 @@ export class View {
     fill(this.cellName, h("span", {}, wordName(rows[row])), h("i", {}, " ← "), h("span", {}, wordName(columns[column])), h("small", {}, ` step ${row + 1}, position ${column + 1}`));
     this.showBeside(pick, site, row, column);
     this.showForce(site, row, column, pick(this.data.weights), state);
-    this.terms.show(await this.termsAt(row, column), { ...(this.data.terms?.about || {}), cell: at });
-    if (!this.data.terms && this.data.whyNot) this.terms.hint.textContent = this.data.whyNot;
+    this.terms.show(await this.termsAt(row, column), { ...this.aboutTerms(), cell: at });
+  }
+
+  /** What is known of the terms, or why there are none. */
+  aboutTerms() {
+    return this.data.terms ? this.data.terms.about : { why: this.data.whyNot || "" };
   }
 
   /** Of a long sentence, the terms of one decoder step are asked for at a time. */
@@ -227,7 +235,7 @@ export class View {
     const same = (one) => one.kind === "weight" && one.site === site.name && one.step === row && one.head === state.head;
     const set = (value) => store.set({ changes: withChange(value === null ? null : { kind: "weight", site: site.name, head: state.head, step: row, source: column, weight: value }, same) });
     const here = state.changes.find((one) => same(one) && one.source === column);
-    if (!this.context.thing.live) return fill(this.force);
+    if (!this.context.answer.changeable) return fill(this.force);
     return fill(this.force, h("label.field.wide", {}, h("span", {}, "set α"), h("input", { type: "range", id: "set-weight", min: 0, max: 1, step: 0.01, value: here ? here.weight : weight ?? 0,
       "aria-label": "Set the weight of this cell", onchange: (event) => set(Number(event.target.value)) })),
     h("button.small", { id: "force-here", onclick: () => set(1) }, "all here"), here ? h("button.small", { onclick: () => set(null) }, "undo") : null);

@@ -48,7 +48,7 @@ export class Terms {
   }
 
   /** values: nine numbers of the cell, or null; score: what they add up to. */
-  show(values, { exact, samples, known, cell } = {}) {
+  show(values, { exact, samples, known, cell, why } = {}) {
     const factors = factorsOf(store.state);
     const most = values ? Math.max(...values.map(Math.abs), 1e-9) : 1;
     this.cells.forEach(({ cell: node, output, slider }, n) => {
@@ -60,13 +60,13 @@ export class Terms {
       node.classList.toggle("light-text", Boolean(dark));
       node.classList.toggle("dark-text", Boolean(values && !dark));
       if (document.activeElement !== slider) slider.value = factors[n];
-      slider.disabled = exact === false;
+      slider.disabled = exact === false || Boolean(why);
       node.classList.toggle("turned", factors[n] !== 1);
     });
     const total = values ? values.reduce((sum, value, n) => sum + value * factors[n], 0) : null;
     fill(this.sum, h("span", {}, "Σ"), h("output.num", { id: "term-sum", data: { value: total ?? "" } }, number(total)),
       factors.some((f) => f !== 1) && values ? h("span.hint", {}, `(was ${number(values.reduce((a, b) => a + b, 0))})`) : null);
-    const notes = [];
+    const notes = why ? [why] : [];
     if (exact === false) notes.push("Scores here are not products: terms are by substitution and do not add up; sliders are off.");
     if (samples) notes.push(`Means over ${samples} sentences of this model.`);
     if (known && cell && (cell[0] >= known[0] || cell[1] >= known[1])) notes.push("Beyond the recorded lengths μ is unknown; it is in Δ there.");

@@ -44,6 +44,9 @@ class Pieces:
         return texts
 
 
+SEAL = 32  # bytes of the hash in front of a model that is kept
+
+
 def find_pieces(sentences: Sequence[str], size: int | None = None) -> Pieces:
     """The model of `size` pieces, special ones counted, that these sentences give.
 
@@ -57,14 +60,16 @@ def find_pieces(sentences: Sequence[str], size: int | None = None) -> Pieces:
         digest.update(sentence.encode() + b"\n")
     path = cache_folder() / "pieces" / f"{digest.hexdigest()[:32]}.model"
     with suppress(OSError, RuntimeError):  # what cannot be read, or is something else, is made anew
-        found = _load(path.read_bytes())
-        if size in (None, len(found.vocabulary)):
+        kept = path.read_bytes()
+        whole = sha256(kept[SEAL:]).digest() == kept[:SEAL]  # else other pieces would go unnoticed
+        found = _load(kept[SEAL:]) if whole else None
+        if found and size in (None, len(found.vocabulary)):
             return found
     proto = train(sentences, size)
     with suppress(OSError):  # without a place to keep it, it is made again next time
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        part.write_bytes(proto)
+        part.write_bytes(sha256(proto).digest() + proto)
         part.replace(path)
     return _load(proto)
 
