@@ -27,13 +27,19 @@ if TYPE_CHECKING:  # the front: train, record, look, check the papers
     from regard.runs.run import list_runs as list_runs
     from regard.runs.run import load_run as load_run
     from regard.statistics import Estimate as Estimate
+    from regard.subjects.formats.ctranslate2 import ctranslate2 as ctranslate2
+    from regard.subjects.formats.marian import marian as marian
     from regard.subjects.hugging_face.door import hugging_face as hugging_face
+    from regard.subjects.modules.at import at as at
+    from regard.subjects.modules.door import module as module
     from regard.version import __version__ as __version__
 if TYPE_CHECKING:  # instruments as functions, by their names now and before, and what programs need
     from regard.instruments.components import breakdown as breakdown
     from regard.instruments.components import clusters as clusters
     from regard.instruments.components import dictionary as dictionary
     from regard.instruments.components import dictionary as readouts
+    from regard.instruments.components import heads as heads
+    from regard.instruments.components import layers as layers
     from regard.instruments.components import offset as offset
     from regard.instruments.components import orthogonality as orthogonality
     from regard.instruments.components import pull as lean
@@ -52,6 +58,7 @@ if TYPE_CHECKING:  # instruments as functions, by their names now and before, an
     from regard.instruments.scores import agreement as agreement
     from regard.instruments.scores import agreements as agreements
     from regard.instruments.scores import contextualised as contextualised
+    from regard.instruments.scores import entropy as entropy
     from regard.instruments.scores import lexical_probe as lexical_probe
     from regard.instruments.scores import optimal_attention as optimal_attention
     from regard.instruments.scores import proxy_probe as proxy_probe

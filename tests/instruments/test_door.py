@@ -110,7 +110,7 @@ def test_what_is_no_source(recordings: list[Recording], runs: list[Run], tmp_pat
     (tmp_path / "text").write_text("words")
     refused("not a whole recording", tmp_path / "text")
     refused("None cannot be inspected. Give a run, its folder, a PyTorch", None, "heatmaps")
-    refused("None cannot be inspected. Give a run, or its folder", None, "ablate")
+    refused("None cannot be inspected. Give a run, its folder", None, "ablate")
     refused("None cannot be inspected. Give pairs", None, "cooccurrence")
     refused("None cannot be inspected. Give a file of links", None, "links")
     refused("There is no instrument 'breakdwn'. Did you mean 'breakdown'", recordings, "breakdwn")
@@ -132,10 +132,10 @@ def test_settings_that_do_not_fit(recordings: list[Recording], runs: list[Run]) 
     with pytest.raises(RegardError) as caught:
         one.inspect("breakdown", tpo=3, top="many", per_sample="perhaps")
     assert len(caught.value.faults) == 3, "all faults at once"
-    with pytest.raises(RegardError, match="breakdown takes top, site, per_sample, each once"):
+    with pytest.raises(RegardError, match="breakdown takes top, site, per_sample, head, each once"):
         breakdown(one, 2, top=2)
     with pytest.raises(RegardError, match="each once"):
-        breakdown(one, 2, None, False, 4)
+        breakdown(one, 2, None, False, 0, 4)
 
 
 def test_options_are_not_for_recordings(recordings: list[Recording]) -> None:

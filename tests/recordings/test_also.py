@@ -376,7 +376,8 @@ def test_what_is_seen_only_when_it_runs_leaves_nothing(tmp_path: Path) -> None:
 
 def test_arrays_and_modules_have_what_they_have() -> None:
     arrays = {"encoder.states": np.zeros((1, 1, 1)), "encoder.words": np.zeros((1, 1), int)}
-    for what in (arrays, nn.Linear(1, 1)):
-        for options in ({"also": ("lexical",)}, {"gates": True}, {"only": ("weights",)}):
-            with pytest.raises(RegardError, match="for runs and models"):
-                record(what, **options)  # type: ignore[arg-type]
+    for options in ({"also": ("lexical",)}, {"gates": True}, {"only": ("weights",)}):
+        with pytest.raises(RegardError, match="but arrays was given"):
+            record(arrays, **options)  # type: ignore[arg-type]
+    with pytest.raises(RegardError, match="no batches were given"):
+        record(nn.Linear(1, 1), gates=True)

@@ -21,6 +21,7 @@ from regard.recordings.adapters.model import Inputs
 from regard.recordings.decomposition import Decomposition
 from regard.recordings.storage import File
 from regard.runs import Run
+from regard.subjects.subject import Subject
 
 Settings = Mapping[str, Any]
 Also = Mapping[str, Mapping[str, Any]]
@@ -93,10 +94,10 @@ class Recordings(Takes):
     compares: bool = False  # sources are held against each other, so they need not be seeds
     options = {
         "n": int, "checkpoint": int | str, "split": str, "inputs": Inputs, "samples": int,
-        "watch": Any,
+        "watch": Any, "pairs": Any, "sites": Any,
     }  # fmt: skip
     noun = "recordings"
-    wants = "Give a recording, a run, or the path of one; several as a list."
+    wants = "Give a recording, a run, the path of one, or a subject; several as a list."
 
     def find(self, thing: Any) -> Any:
         """A run or a recording by its path, or what an adapter of the user's records."""
@@ -111,7 +112,9 @@ class Recordings(Takes):
         if isinstance(thing, Run):
             given = {"n": self.n, "inputs": self.inputs, **options}
             given["seed"] = given.pop("samples", 0)
-            return record(thing, also=also, **given)
+            return record(thing, also=also, **given).compact
+        if isinstance(thing, Subject):
+            return record_of_subject(thing, also, options).compact
         if not isinstance(thing, Recording):
             raise self.refuse(thing)
         said = [name for name in options if name != "watch"]
@@ -178,6 +181,28 @@ class Runs(Takes):
         """Runs that are paired with others need not be seeds."""
         if self.alike:
             super().check_seeds(sources)
+
+
+class Models(Runs):
+    """Runs and subjects, whose model is changed or looked at as a whole."""
+
+    wants = "Give a run, its folder, or a subject; several as a list."
+
+    def open(self, thing: Any, settings: Settings, options: Settings) -> Any:
+        """The run or subject that was given, or the run in a folder."""
+        return thing if isinstance(thing, Subject) else super().open(thing, settings, options)
+
+
+def record_of_subject(subject: Subject, also: Also, options: Settings) -> Recording:
+    """What a subject does with the pairs that were given with the instrument's settings."""
+    known = ("pairs", "sites", "inputs", "watch")
+    strange = [f"{name}= says how a run is recorded, not a subject." for name in options
+               if name not in known]  # fmt: skip
+    if "pairs" not in options:
+        strange.append("A subject needs something to read: pairs=[(source, target), …].")
+    if strange:
+        raise RegardError(*strange)
+    return record(subject, also=also, **options)
 
 
 def open_path(path: str | Path) -> Run | Recording:

@@ -79,6 +79,10 @@ class Renumbered:
         mask = self.storage.read(MASKS.get(name, "decoder.mask"), start, stop)
         return self.numberings[name].renumber(values, mask, name == "decoder.words")
 
+    def renumber(self, name: str, numbers: Array, mask: Array) -> Array:
+        """Their numbers of an array's words as ours. (sample, time) each"""
+        return self.numberings[name].renumber(numbers, mask, name == "decoder.words")
+
     def _by_word(self, name: str) -> Array:
         """The rows of our words, one by one where they are few; zeros where there is none."""
         assert self.rows is not None
@@ -87,6 +91,12 @@ class Renumbered:
         kept = np.flatnonzero(self.rows >= 0)
         found[kept] = self.storage.read(name)[self.rows[kept]]
         return found
+
+
+def renumber(recording: Recording, name: str, numbers: Array, mask: Array) -> Array:
+    """Word numbers of a recording's source as instruments have them, given its compact view."""
+    storage = recording.storage
+    return storage.renumber(name, numbers, mask) if isinstance(storage, Renumbered) else numbers
 
 
 def compact(recording: Recording) -> Recording | None:

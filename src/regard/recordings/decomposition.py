@@ -173,8 +173,17 @@ class SiteComponents:
             )
         return self.queries[number], self.keys[number]
 
-    def temporal(self, head: int = 0) -> Array:
-        """The score of every mean query with every mean key: μ_s·μ_t. (target, source)"""
+    def temporal(self, head: int = 0, past: bool = False) -> Array:
+        """The score of every mean query with every mean key: μ_s·μ_t. (target, source)
+
+        With `past`, what a decoder's look at itself cannot see is minus infinity.
+        """
+        found = self._temporal(head)
+        if past and self.site.causal:
+            found = np.where(np.tril(np.ones(found.shape, np.bool_)), found, -np.inf)
+        return found
+
+    def _temporal(self, head: int) -> Array:
         queries, keys = (part.temporal[: part.steps] for part in self.head(head))
         if self.vector is None:
             found: Array = queries @ keys.T
@@ -241,6 +250,11 @@ class Decomposition:
         return self.sites[name]
 
     def _site(self, name: str, site: Site) -> SiteComponents:
+        if f"{name}.queries" not in self.bare:
+            raise RegardError(
+                f"Of '{name}' only the weights are recorded, so that there are no queries and keys"
+                " to take apart. Record them, or take an instrument that reads weights."
+            )
         if site.plain and self.decoder is not None:
             return SiteComponents(name, site, (self.decoder,), (self.encoder,))
         queries = self.heads(f"{name}.queries", site.query_side, site.shift_words)

@@ -17,7 +17,7 @@ from regard.recordings.adapter import find_adapter
 from regard.recordings.adapters._also import Also, read_also
 from regard.recordings.adapters.arrays import record_arrays
 from regard.recordings.adapters.model import Inputs, record_model
-from regard.recordings.adapters.module import Call, record_module
+from regard.recordings.adapters.module import as_batch, record_module
 from regard.recordings.recording import Recording
 from regard.recordings.writer import Watch
 from regard.runs import Run
@@ -27,8 +27,8 @@ from regard.tasks import EOS, SOS, Batch, CorpusTask, Task, Vocabulary, collate
 INPUTS = get_args(Inputs)
 # Options that are not of runs and models alone.
 USED = {
-    "arrays": {"out"},
-    "a module": {"out", "batches"},
+    "arrays": {"out", "sites"},
+    "a module": {"out", "batches", "gates", "also", "only", "watch"},
     "a subject": {
         "out", "batches", "pairs", "sites", "inputs", "gates", "also", "only", "watch",
     },
@@ -116,19 +116,15 @@ def record(
         return record_model(
             what, source, vocabularies, origin, inputs, wanted, only, path, watch, chosen
         )
-    if wanted or only is not None:
-        raise RegardError(
-            "also= and only= are for runs and models with Regard's interface. Give what is to be"
-            " recorded of a module by `at`, and arrays by their names."
-        )
     if isinstance(what, Mapping):
         _refuse_ignored("arrays", said)
-        return record_arrays(what, out=path, **adapter)
+        return record_arrays(what, sites=sites, out=path, **adapter)
     if isinstance(what, nn.Module):
         _refuse_ignored("a module", said)
-        # By default a module is run on source and fed words.
-        call: Call = adapter.pop("call", lambda module, b: module(b.source, b.inputs))
-        return record_module(what, adapter.pop("at", {}), batches or (), call, out=path, **adapter)
+        at, call = adapter.pop("at", {}), adapter.pop("call", None)
+        return record_module(
+            what, at, batches or (), call, out=path, also=wanted, only=only, **adapter
+        )
     raise RegardError(
         f"A {type(what).__name__} cannot be recorded. Give a run, a model, a module or arrays."
     )
@@ -186,7 +182,11 @@ def record_subject(
             "A subject needs something to read: pairs=[(source, target), …], where a target may be"
             " None for the subject's own output."
         )
-    given = list(batches) if batches is not None else subject.read(list(pairs or ()))
+    given = (
+        [as_batch(b) for b in batches] if batches is not None else subject.read(list(pairs or ()))
+    )
+    if given:
+        subject.prepare(given[0])
     chosen = None if sites is None else subject.choose_sites(sites)
     origin = {**subject.origin, "parity": subject.parity}
     return record_model(

@@ -227,6 +227,17 @@ class Recording:
         view = self.compact
         return Decomposition.of(self) if view is self else view.decomposition
 
+    def check(
+        self, logits: Any = None, weights: Any = None, tolerance: float = 1e-3
+    ) -> dict[str, float]:
+        """Refuse a recording that is not what its source gave; see `check_recording`.
+
+        >>> rec.check(logits=logits, weights={"decoder.5.cross": attentions})   # doctest: +SKIP
+        """
+        from regard.recordings.check import check_recording
+
+        return check_recording(self, logits, weights, tolerance)
+
     def inspect(self, instrument: str, **settings: Any) -> Result[Any]:
         """Put an instrument on this recording: the same names and settings as `regard inspect`."""
         from regard.instruments import inspect

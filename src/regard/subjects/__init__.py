@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 from regard.lazy import attach
 
 if TYPE_CHECKING:
+    from regard.subjects.formats.ctranslate2 import ctranslate2 as ctranslate2
+    from regard.subjects.formats.marian import marian as marian
     from regard.subjects.hugging_face.door import hugging_face as hugging_face
     from regard.subjects.lexicon import Lexicon as Lexicon
+    from regard.subjects.modules.at import at as at
+    from regard.subjects.modules.door import module as module
     from regard.subjects.subject import Subject as Subject
 else:
     __getattr__, __dir__, __all__ = attach(__name__)

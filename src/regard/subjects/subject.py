@@ -38,7 +38,7 @@ class Subject(ABC):
         origin: dict[str, Any],
         parity: dict[str, Any] | None = None,
     ):
-        self.model, self.origin, self.parity = model, origin, parity or {}
+        self.model, self.origin, self.parity = model, origin, {} if parity is None else parity
         self.lexicons = {"encoder": lexicons[0], "decoder": lexicons[1]}
 
     def __repr__(self) -> str:
@@ -48,6 +48,9 @@ class Subject(ABC):
     @abstractmethod
     def read(self, pairs: Sequence[Pair]) -> list[Batch]:
         """Sentence pairs as batches, in order, in pieces that memory can hold."""
+
+    def prepare(self, batch: Batch) -> None:  # noqa: B027
+        """Look at a first batch, where what there is shows only in a pass."""
 
     def generate(self, batch: Batch, limit: int = LIMIT) -> Batch:
         """The batch with the subject's own words as targets, chosen greedily."""

@@ -31,7 +31,7 @@ def evaluating(model: Seq2Seq) -> Iterator[torch.device]:
     model.eval()
     try:
         with torch.no_grad():
-            yield next(model.parameters()).device
+            yield next(model.parameters(), torch.empty(0)).device
     finally:
         model.train(was_training)
 

@@ -339,7 +339,8 @@ def test_dictionary_and_word_clouds_refuse_contexts_in_another_space() -> None:
         dictionary(kept)
     assert word_clouds(kept).first.readouts == {}
     assert word_clouds(recorded(recurrent("dot", readout="both"))).first.readouts
-    assert dictionary(recorded(transformer(), 40)).first.values(), "the state is read directly"
+    with pytest.raises(RegardError, match="not in one space"):
+        dictionary(recorded(transformer(), 40))  # its decoder's readouts are not the encoder's
 
 
 def test_a_file_gives_what_memory_gives(tmp_path: Any) -> None:

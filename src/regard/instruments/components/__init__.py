@@ -3,6 +3,8 @@
 from regard.instruments.components.breakdown import breakdown as breakdown
 from regard.instruments.components.clusters import clusters as clusters
 from regard.instruments.components.dictionary import dictionary as dictionary
+from regard.instruments.components.heads import heads as heads
+from regard.instruments.components.layers import layers as layers
 from regard.instruments.components.offset import offset as offset
 from regard.instruments.components.orthogonality import orthogonality as orthogonality
 from regard.instruments.components.pull import pull as pull

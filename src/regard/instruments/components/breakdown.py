@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from regard.recordings.recording import Chunk, Recording
 from regard.recordings.site import Site
 from regard.recordings.storage import Array
 
+BIAS = "position bias"
 COMMON = 30  # words per side whose pairs are told apart
 
 
@@ -40,23 +41,27 @@ class Shares(Measured):
     site: str
     exact: bool  # the score is bilinear, so that the terms add up to it
     top: int
+    terms: tuple[str, ...] = TERMS  # with a position bias there is a tenth
     described = ("top", "site", "exact")
 
     def values(self) -> dict[str, float]:
-        """The nine absolute shares."""
-        return dict(zip(TERMS, map(float, self.absolute), strict=True))
+        """The absolute shares."""
+        return dict(zip(self.terms, map(float, self.absolute), strict=True))
 
 
 class Totals:
     """Sums of shares over everything seen so far; those of other pieces add up."""
 
-    def __init__(self, target: int, heads: int, common: tuple[Array, Array]):
-        self.absolute = np.zeros((heads, len(TERMS), target))
-        self.signed = np.zeros((heads, len(TERMS), target))
+    def __init__(
+        self, target: int, heads: int, common: tuple[Array, Array], terms: int = len(TERMS)
+    ):
+        self.terms = terms
+        self.absolute = np.zeros((heads, terms, target))
+        self.signed = np.zeros((heads, terms, target))
         self.counts = np.zeros((heads, target))
         self.common = common  # word number -> place among the common ones, or -1
         pairs = (common[0].max() + 1) * (common[1].max() + 1)
-        self.pairs = np.zeros((len(TERMS) + 1, int(pairs)))
+        self.pairs = np.zeros((terms + 1, int(pairs)))
         self.samples: list[Array] = []  # per piece (sample, term), sums over all else
         self.places: list[Array] = []  # per piece (sample,), how many were summed
 
@@ -85,7 +90,7 @@ class Totals:
         if not keep:
             return
         if head == 0:  # a new piece; the other heads of it add to the same samples
-            self.samples.append(np.zeros((terms.shape[1], len(TERMS))))
+            self.samples.append(np.zeros((terms.shape[1], self.terms)))
             self.places.append(np.zeros(terms.shape[1]))
         self.samples[-1] += absolute.sum(dim=(2, 3)).double().t().numpy()
         self.places[-1] += mask.sum(dim=(1, 2)).double().numpy()
@@ -96,7 +101,7 @@ class Totals:
         width, bins = int(self.common[1].max()) + 1, self.pairs.shape[1]
         kept = mask & (ours >= 0) & (theirs >= 0)
         index = torch.where(kept, ours * width + theirs, bins).flatten()
-        sums = torch.zeros(len(TERMS), bins + 1, dtype=torch.float64)
+        sums = torch.zeros(self.terms, bins + 1, dtype=torch.float64)
         sums.index_add_(1, index, absolute.flatten(1).double())
         self.pairs[:-1] += sums[:, :bins].numpy()
         self.pairs[-1] += torch.bincount(index, minlength=bins + 1)[:bins].numpy()
@@ -122,7 +127,7 @@ class Breakdown(Result[Shares]):
     def signed(self) -> dict[str, float]:
         """The nine signed shares, means over seeds."""
         mean = np.mean([seed.signed for seed in self.seeds], axis=0)
-        return dict(zip(TERMS, map(float, mean), strict=True))
+        return dict(zip(self.first.terms, map(float, mean), strict=True))
 
     def table(self) -> Table:
         """Absolute and signed share of each term."""
@@ -137,7 +142,7 @@ class Breakdown(Result[Shares]):
             for (ours, theirs), values in found
             if values[-1] >= least
         )
-        return Table("Shares by word pair, first seed", ("pair", "count", *TERMS), rows)
+        return Table("Shares by word pair, first seed", ("pair", "count", *self.first.terms), rows)
 
     def figure(self) -> Figure:
         """The nine shares as bars, and the three groups of Fig. 5a over decoder steps."""
@@ -148,7 +153,8 @@ class Breakdown(Result[Shares]):
         groups = (
             ("μ·μ", by_step[0]),
             ("μ·χ + μ·Δ", by_step[1] + by_step[2]),
-            ("other six", by_step[3:].sum(axis=0)),
+            ("other six", by_step[3 : len(TERMS)].sum(axis=0)),
+            *(("position bias", row) for row in by_step[len(TERMS) :]),
         )
         lines = tuple(
             Line(label, steps, to_floats(values), colour=colour, points=True)
@@ -173,46 +179,59 @@ class Breakdown(Result[Shares]):
             **super().to_json(),
             "shares": self.shares,
             "signed": self.signed,
-            "by_step": dict(zip(TERMS, by_step.tolist(), strict=True)),
-            "by_head": [dict(zip(TERMS, head, strict=True)) for head in by_head.tolist()],
+            "by_step": dict(zip(self.first.terms, by_step.tolist(), strict=True)),
+            "by_head": [
+                dict(zip(self.first.terms, head, strict=True)) for head in by_head.tolist()
+            ],
             "by_pair": self.pairs().records(),
         }
 
 
 @instrument(Breakdown)
 def breakdown(
-    recording: Recording, top: Count = 5, site: str | None = None, per_sample: bool = False
+    recording: Recording,
+    top: Count = 5,
+    site: str | None = None,
+    per_sample: bool = False,
+    head: int | None = None,
 ) -> Shares:
     """Shares of the nine terms of the alignment, over the `top` source positions of each step.
 
     aitken2021, eq. 3 and Fig. 5a: for each sample and decoder step, the `top` encoder positions
     with the largest score; share = |term| / Σ|nine terms|, averaged. Where the score is not
     bilinear, terms are found by substitution (`substituted_terms`). `per_sample` keeps the
-    shares of every sample, which takes memory for each.
+    shares of every sample, which takes memory for each. Where a position bias is added to the
+    scores, it is a tenth term. `head` looks at one head instead of all.
     """
     parts = recording.decomposition.site(site)
     info, name = parts.site, parts.name
     target = recording.shape(f"{info.query_side}.words")[1]
     common = (_rank_common(parts.queries[0]), _rank_common(parts.keys[0]))
-    totals = Totals(target, info.heads, common)
-    for chunk in recording.chunks(_arrays(parts)):
+    biased = f"{name}.bias" in recording
+    terms_ = (*TERMS, BIAS) if biased else TERMS
+    if head is not None:
+        parts.head(head)  # it is there
+    wanted = range(info.heads) if head is None else [head]
+    totals = Totals(target, len(wanted), common, len(terms_))
+    for chunk in recording.chunks(_arrays(parts, biased)):
         words, masks = _read_sides(chunk, info)
-        for head in range(info.heads):
-            index, mask, terms = _split(chunk, parts, head, words, masks, top)
+        for number, one in enumerate(wanted):
+            index, mask, terms = _split(chunk, parts, one, words, masks, top)
             places = (
                 words[0][:, :, None].expand_as(index),
                 words[1][:, None, :].expand(-1, index.shape[1], -1).gather(2, index),
             )
-            totals.update(head, terms, mask, places, per_sample)
-    return _average(totals, recording, name, info, top)
+            totals.update(number, terms, mask, places, per_sample)
+    return replace(_average(totals, recording, name, info, top), terms=terms_)
 
 
-def _arrays(parts: SiteComponents) -> list[str]:
+def _arrays(parts: SiteComponents, biased: bool) -> list[str]:
     """What is read of the recording."""
     sides = (parts.site.query_side, parts.site.key_side)
     scores = [] if parts.site.bilinear else [f"{parts.name}.scores"]
     both = [f"{side}.{what}" for side in sides for what in ("words", "mask")]
-    return sorted({f"{parts.name}.queries", f"{parts.name}.keys", *scores, *both})
+    bias = [f"{parts.name}.bias"] if biased else []
+    return sorted({f"{parts.name}.queries", f"{parts.name}.keys", *scores, *bias, *both})
 
 
 def _read_sides(chunk: Chunk, site: Site) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
@@ -238,15 +257,20 @@ def _split(
         scores = queries @ keys.transpose(1, 2)
     else:
         scores = as_tensor(chunk[f"{name}.scores"][:, head])
+    bias = chunk.get(f"{name}.bias")
+    total = scores if bias is None else scores + as_tensor(bias[:, head])
     allowed = masks[1][:, None, :]
     if site.causal:
         allowed = allowed & torch.ones_like(scores[0], dtype=torch.bool).tril()
     count = min(top, scores.shape[2])
-    values, index = scores.masked_fill(~allowed, -torch.inf).topk(count, dim=2)
+    values, index = total.masked_fill(~allowed, -torch.inf).topk(count, dim=2)
     mask = (values > -torch.inf) & masks[0][:, :, None]
     both = (parts.queries[head], parts.keys[head])
     if parts.vector is None:
-        return index, mask, nine_terms(queries, keys, *words, *both, scores, index)
+        terms = nine_terms(queries, keys, *words, *both, scores, index)
+        if bias is not None:
+            terms = torch.cat([terms, (total - scores).gather(2, index)[None]])
+        return index, mask, terms
     vector = torch.from_numpy(parts.vector[head])
     return index, mask, substituted_terms(queries, keys, *words, *both, vector, index, site.score)
 

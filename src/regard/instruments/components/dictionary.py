@@ -105,7 +105,7 @@ def dictionary(recording: Recording, part: str = "", least: int = 5) -> Dictiona
     parts = recording.metadata.readout
     part = part or ("context" if "context" in parts else "state")
     vectors = recording.readout(part)
-    if part == "context" and reads_projected_values(recording):
+    if reads_projected_values(recording):
         raise RegardError(
             "The context here is a mixture of V·h, a learned map of the encoder's states, so the"
             " readouts and the input components are not in one space."

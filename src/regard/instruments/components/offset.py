@@ -97,13 +97,14 @@ def offset(
     """
     parts = recording.decomposition.site(site)
     steps = parts.head(head)[0].reached(reach)
-    shares = softmax(parts.temporal(head)[:steps])  # (target, source)
+    shares = softmax(parts.temporal(head, past=True)[:steps])  # (target, source)
     target, length = shares.shape
     low, high = shares.min(axis=1, keepdims=True), shares.max(axis=1, keepdims=True)
     scaled = (shares - low) / np.maximum(high - low, 1e-300)
     profile = np.full((target, 2 * window + 1), np.nan)
     for step in range(target):
-        for place in range(max(0, step - window), min(length, step + window + 1)):
+        last = step if parts.site.causal else step + window  # nothing looks ahead
+        for place in range(max(0, step - window), min(length, last + 1)):
             profile[step, place - step + window] = scaled[step, place]
     data, known = find_data_offset(recording, target)
     return Offsets(window, profile, shares.argmax(axis=1) - np.arange(target), data, known)

@@ -120,7 +120,7 @@ def pull(
         dots = (free @ mu.t()).double().numpy()  # (sample, source, target)
         for index, offset in enumerate(range(-window, window + 1)):
             places = np.arange(max(0, offset), min(states.shape[1], len(mu) + offset))
-            if not len(places):
+            if not len(places) or (info.causal and offset > 0):  # nothing looks ahead
                 continue
             values, kept = dots[:, places, places - offset], mask[:, places]
             numbers = read[:, places][kept]

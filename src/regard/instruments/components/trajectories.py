@@ -127,7 +127,7 @@ def trajectories(
     one_space = encoder.shape[1] == decoder.shape[1]
     if site is not None or recording.metadata.sites:
         attention = parts.site(site)
-        scores = attention.temporal(head)
+        scores = attention.temporal(head, past=True)
         if not one_space:
             queries, keys = attention.head(head)
             encoder, decoder = take_path(keys), take_path(queries)

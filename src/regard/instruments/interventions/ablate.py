@@ -17,12 +17,15 @@ from regard.display import Bars, Figure, Panel, Rule, Table
 from regard.errors import RegardError, unknown
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, Key, Measured, Result
-from regard.instruments.sources import Runs
+from regard.instruments.sources import Models
 from regard.models.seq2seq import Seq2Seq
 from regard.recordings.adapters.model import record_model
+from regard.recordings.compact import renumber
 from regard.recordings.decomposition import Components
 from regard.recordings.record import draw_samples
+from regard.recordings.recording import Recording
 from regard.runs import Run
+from regard.subjects.subject import Subject
 from regard.tasks.batch import Batch
 from regard.tasks.vocabulary import Vocabulary
 from regard.training.evaluation import evaluating
@@ -93,24 +96,32 @@ class AblateResult(Result[Ablated]):
         )
 
 
-@instrument(AblateResult, Runs())
+@instrument(AblateResult, Models())
 def ablate(
-    run: Run,
+    run: Run | Subject,
     n: int = 1000,
     site: str | None = None,
     seed: int = 0,
     checkpoint: str | int = "reported",
+    pairs: Any = None,
+    head: int | None = None,
 ) -> Ablated:
     """Accuracy with μ, χ or Δ removed from, or swapped within, queries, keys or context.
 
     `remove` subtracts the component. `swap` puts a wrong one in its place: μ of another step of
     the sample, χ of another word, Δ of another sample at the same step (none where that sample is
     shorter). The words fed are the teacher's, so that one error does not cause the next. Takes
-    runs, because the model runs anew.
+    runs, and subjects with `pairs`, because the model runs anew. `head` changes one head only.
     """
+    if isinstance(run, Subject):
+        if not pairs:
+            raise RegardError("A subject needs something to read: pairs=[(source, target), …].")
+        return ablate_model(
+            run.model, run.read(list(pairs)), run.vocabularies, site, seed, head, run.conventions
+        )
     task, model = run.task(), run.model(checkpoint)
     vocabularies = task.source_vocabulary, task.target_vocabulary
-    return ablate_model(model, list(draw_samples(task, n, seed)), vocabularies, site, seed)
+    return ablate_model(model, list(draw_samples(task, n, seed)), vocabularies, site, seed, head)
 
 
 def ablate_model(
@@ -119,6 +130,8 @@ def ablate_model(
     vocabularies: tuple[Vocabulary, Vocabulary],
     site: str | None = None,
     seed: int = 0,
+    head: int | None = None,
+    conventions: Mapping[str, dict[str, Any]] | None = None,
 ) -> Ablated:
     """The same for a model with hook points and some batches."""
     points, crossing = model.hook_points(), model.crossing_sites()
@@ -127,7 +140,10 @@ def ablate_model(
     if site is not None and site not in crossing:
         raise RegardError(unknown("attention site", site, crossing))
     site = site or crossing[-1]
-    components = _decompose(model, batches, vocabularies, site)
+    seen = _record(model, batches, vocabularies, site, conventions)
+    components = _decompose(seen, site)
+    if head is not None and not 0 <= head < len(components["queries"]):
+        raise RegardError(f"head={head} does not fit: '{site}' has {len(components['queries'])}.")
     accuracy = {}
     with evaluating(model) as device:
         batches = [batch.to(device) for batch in batches]
@@ -136,25 +152,39 @@ def ablate_model(
             for part in PARTS:
                 for where, names in WHERE.items():
                     edits: dict[nn.Module, Edit] = {
-                        points[f"{site}.{name}"]: Edit(way, part, name, components[name], seed)
+                        points[f"{site}.{name}"]: Edit(
+                            way, part, name, components[name], seed, head, seen
+                        )
                         for name in names
                     }
                     accuracy[way, part, where] = _measure_accuracy(model, batches, edits)
     return Ablated(baseline, accuracy, site)
 
 
-def _decompose(
-    model: Seq2Seq, batches: Sequence[Batch], vocabularies: tuple[Vocabulary, Vocabulary], site: str
-) -> dict[str, Sequence[Components]]:
-    """The components of what passes each hook point of a site, head by head, over all batches."""
+def _record(
+    model: Seq2Seq,
+    batches: Sequence[Batch],
+    vocabularies: tuple[Vocabulary, Vocabulary],
+    site: str,
+    conventions: Mapping[str, dict[str, Any]] | None,
+) -> Recording:
+    """What passes the hook points of a site, over all batches."""
     names = ["encoder.states", "decoder.states", "queries", "keys", "values"]
-    recording = record_model(model, batches, vocabularies, {}, "teacher", {"values": {}}, names)
+    recording = record_model(
+        model, batches, vocabularies, {}, "teacher", {"values": {}}, names, sites=[site],
+        conventions=conventions,
+    )  # fmt: skip
     if recording.metadata.sites[site].lag:
         raise RegardError(
             "This model attends before each step, so that a change at one step is in all"
             " later queries and is no test of one component. `breakdown` takes its scores"
             " apart by substitution."
         )
+    return recording.compact
+
+
+def _decompose(recording: Recording, site: str) -> dict[str, Sequence[Components]]:
+    """The components of what passes each hook point of a site, head by head."""
     parts = recording.decomposition.site(site)
     values = recording.decomposition.heads(f"{site}.values", "encoder")
     return {"queries": parts.queries, "keys": parts.keys, "values": values}
@@ -163,8 +193,18 @@ def _decompose(
 class Edit:
     """What is done to the numbers at one place; told of each batch before it runs."""
 
-    def __init__(self, way: str, part: str, what: str, heads: Sequence[Components], seed: int):
+    def __init__(
+        self,
+        way: str,
+        part: str,
+        what: str,
+        heads: Sequence[Components],
+        seed: int,
+        only: int | None = None,
+        seen: Recording | None = None,
+    ):
         self.way, self.part, self.what, self.heads = way, part, what, heads
+        self.only, self.seen = only, seen  # the head that is changed, and whose numbers words have
         # Each place draws for itself: queries and keys that go wrong alike still find each other.
         places = ("queries", "keys", "values")
         self.generator = torch.Generator().manual_seed(3 * seed + places.index(what))
@@ -175,11 +215,22 @@ class Edit:
         ours = self.what == "queries"
         self.words = batch.inputs if ours else batch.source
         self.mask = batch.target_mask if ours else batch.source_mask
+        if self.seen is not None and self.seen.metadata.compact:
+            name = "decoder.words" if ours else "encoder.words"
+            given = (x.cpu().numpy() for x in (self.words, self.mask))
+            words = torch.from_numpy(renumber(self.seen, name, *given)).long()
+            self.words = words.to(self.mask.device)
 
     def __call__(self, _module: nn.Module, _inputs: object, values: Tensor) -> Tensor:
         """values (batch, head, time, features), changed head by head."""
         heads = zip(values.unbind(1), self.heads, strict=False)  # one head may serve for all
-        return torch.stack([self._change(x, components) for x, components in heads], dim=1)
+        return torch.stack(
+            [
+                x if self.only not in (None, number) else self._change(x, components)
+                for number, (x, components) in enumerate(heads)
+            ],
+            dim=1,
+        )
 
     def _change(self, x: Tensor, components: Components) -> Tensor:
         mu, chi = (average.to(x.device) for average in components.tensors)

@@ -13,6 +13,7 @@ from regard.instruments.sources import Runs, Settings
 from regard.models.blocks import blocks_of
 from regard.recordings.recording import as_array
 from regard.recordings.storage import Array
+from regard.subjects.subject import Subject
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ class Matrices(Runs):
 
     def open(self, thing: Any, settings: Settings, options: Settings) -> Blocks:
         """The matrices, by name."""
+        if isinstance(thing, Subject):
+            return Blocks(_to_arrays(thing.blocks()), of=thing)
         if isinstance(thing, nn.Module):
             return Blocks(_to_arrays(blocks_of(thing)), of=thing)
         if isinstance(thing, Mapping):

@@ -174,7 +174,9 @@ def connectivity(
     will do.
     """
     gates = ("encoder.0.W_hh.update", "encoder.0.W_hh.input", "encoder.0.W_hh")
-    name = block or blocks.first(*gates, "encoder.0.W_ih.update")
+    recurrent = [n for n in blocks.arrays if "W_hh" in n]
+    preferred = [n for gate in ("update", "input") for n in recurrent if n.endswith(gate)]
+    name = block or blocks.first(*gates, *preferred, *recurrent, "encoder.0.W_ih.update")
     array = blocks[name]
     return Graph(name, array, strongest(array, threshold, top), blocks.rows(name))
 

@@ -10,9 +10,10 @@ from regard.errors import RegardError, unknown
 from regard.instruments.scores._scores import Scores
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
+from regard.subjects.lexicon import USUAL, find_marker
+from regard.subjects.lexicon import number_pieces as number_marked
 
 Pool = Literal["sum", "max"]
-BEGINS, GOES_ON = "▁", "@@"  # SentencePiece marks the start of a word, BPE that it goes on
 
 
 def pool_pieces(scores: Scores, sources: Array, targets: Array, pool: Pool = "sum") -> Scores:
@@ -45,24 +46,15 @@ def _count_pieces(words: Array, count: int) -> Array:
 
 
 def number_pieces(
-    words: Array, mask: Array, names: tuple[str, ...], special: frozenset[str]
+    words: Array, mask: Array, names: tuple[str, ...], special: frozenset[str], marker: str = ""
 ) -> Array:
     """The number of the word that each piece belongs to, from 0; −1 for special ones and padding.
 
-    Pieces are told by `▁` at the start of a word, or `@@` at the end of a piece that goes on,
-    whichever the vocabulary has; with neither, every piece is a word. (sample, position)
+    Pieces are told by a `marker`, or by the one that the vocabulary has (`▁`, `Ġ`, `##`, `@@`,
+    `</w>`); with none, every piece is a word. (sample, position)
     """
-    plain = np.array([name not in special for name in names], np.bool_)
-    piece = mask & plain[words]
-    if any(name.startswith(BEGINS) for name in names):
-        starts = np.array([name.startswith(BEGINS) for name in names], np.bool_)[words]
-    else:
-        goes_on = np.array([name.endswith(GOES_ON) for name in names], np.bool_)[words] & piece
-        starts = np.ones(words.shape, np.bool_)
-        starts[:, 1:] = ~goes_on[:, :-1]
-    first = piece & (np.cumsum(piece, axis=1) == 1)
-    found: Array = np.cumsum((starts | first) & piece, axis=1) - 1
-    return np.where(piece, found, -1)
+    plain = np.array([name not in special and name not in USUAL for name in names], np.bool_)
+    return number_marked(words, mask & plain[words], names, marker or find_marker(names))
 
 
 def pool_recorded(recording: Recording, scores: Scores, pool: Pool = "sum") -> Scores:
@@ -76,5 +68,6 @@ def pool_recorded(recording: Recording, scores: Scores, pool: Pool = "sum") -> S
     for side, name in (("encoder", "encoder.words"), ("decoder", "targets")):
         vocabulary = recording.vocabulary(side)
         given = recording[name], recording[f"{side}.mask"]
-        numbers.append(number_pieces(*given, vocabulary.words, vocabulary.special))
+        marker = recording.metadata.conventions.get(side, {}).get("pieces", "")
+        numbers.append(number_pieces(*given, vocabulary.words, vocabulary.special, marker))
     return pool_pieces(scores, numbers[0], numbers[1], pool)

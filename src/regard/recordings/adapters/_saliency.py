@@ -32,7 +32,7 @@ def score_targets(model: Seq2Seq, batch: Batch, fed: Tensor, by: Tensor) -> Tens
     """log p(y_t) with the source words' vectors scaled. -> (batch, target)"""
     with scale_words(model, by):
         memory = model.encode(batch.source, batch.source_lengths)
-    logits = model.decode(memory, fed).logits
+        logits = model.decode(memory, fed).logits  # some models read the source only now
     return logits.log_softmax(dim=2).gather(2, batch.target[:, :, None])[:, :, 0]
 
 

@@ -121,8 +121,9 @@ def _piece(done: Pass, also: Also, sites: Collection[str] | None = None) -> Chun
         "decoder.words": done.fed * target,
         "decoder.mask": target,
         "targets": batch.target * target,
-        "predictions": output.logits.argmax(dim=2) * target,
     }
+    if output.logits.shape[2]:  # a module need not say where its logits are
+        arrays["predictions"] = output.logits.argmax(dim=2) * target
     if batch.alignment is not None:
         arrays["alignment"] = batch.alignment.masked_fill(~target, -1)
     for name, site in output.sites.items():
@@ -150,12 +151,13 @@ def _site_arrays(
     queries = masks[site.query_side][:, None, :, None]
     keys = masks[site.key_side][:, None, :, None]
     heads, both = site.scores.shape[1], queries & keys.transpose(-1, -2)
-    arrays = {
-        "queries": site.queries * queries,
-        "keys": site.keys.expand(-1, heads, -1, -1) * keys,
-        "scores": site.scores * both,
-        "weights": site.weights * both,
-    }
+    arrays = {"weights": site.weights * both}
+    if site.score != "given":  # else nothing but the weights is known
+        arrays |= {
+            "queries": site.queries * queries,
+            "keys": site.keys.expand(-1, heads, -1, -1) * keys,
+            "scores": site.scores * both,
+        }
     if site.bias is not None:
         arrays["bias"] = site.bias.expand_as(site.scores) * both
     if not site.masked:  # what lies on positions without a word is part of what the model did

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
-from regard.errors import RegardError, unknown
-from regard.recordings.adapters._outputs import choose_output, find_time_axes, join_calls
-from regard.recordings.adapters.arrays import record_arrays
-from regard.recordings.recording import Recording, as_array
+from regard.errors import RegardError
+from regard.recordings.adapters._also import Also
+from regard.recordings.adapters.model import record_model
+from regard.recordings.recording import Recording
+from regard.subjects.modules.at import At
+from regard.subjects.modules.door import PLACES, ModuleSubject, module
+from regard.subjects.modules.model import Call
 from regard.tasks import Batch
 
-Call = Callable[[nn.Module, Batch], Any]
+PARTS = {"queries": "q", "keys": "k", "values": "v", "weights": "weights", "scores": "scores"}
 
 
 def record_module(
-    module: nn.Module,
+    net: nn.Module,
     at: Mapping[str, str],
     batches: Iterable[Batch],
-    call: Call,
+    call: Call | None = None,
     source_words: Sequence[str] | None = None,
     target_words: Sequence[str] | None = None,
     readout: nn.Linear | Tensor | None = None,
@@ -31,107 +32,68 @@ def record_module(
     scorer: str = "dot",
     time_first: Collection[str] = (),
     out: Path | None = None,
+    also: Also | None = None,
+    only: Sequence[str] | None = None,
 ) -> Recording:
-    """Run a module on batches and keep what passes through some of its submodules.
+    """Run a module on batches and keep what passes some of its submodules.
 
-    `at` says where: `{"encoder.states": "encoder", "decoder.states": "decoder.rnn",
-    "queries": "attention.q", "keys": "attention.k", "logits": "head"}`, by the names of
-    `module.named_modules()`. The output of a submodule is taken, its first tensor where it is a
-    tuple (`"encoder[1]"` takes the second). One that is called step by step, with (batch, features)
-    each time, is put together to (batch, steps, features). `call(module, batch)` runs the module;
-    the words fed to the decoder are `batch.inputs`, so feed them. Outputs that are (time, batch,
-    features) are told by their lengths; where batch and time are equally long, the batch comes
-    first, unless `time_first` has the name (`("encoder.states",)`). All is kept in memory until
-    the end, also with `out`.
+    The short way to `regard.module` for one attention with one head: `at` says where
+    `encoder.states`, `decoder.states`, `queries`, `keys`, `values`, `weights` and `logits` are.
+    Where time is, is decided once for all batches. Nothing is invented: without queries and keys
+    there is no attention.
     """
-    wanted = {name: _find_submodule(module, where) for name, where in at.items()}
-    rows: list[dict[str, Tensor]] = []
-    seen: list[Batch] = []
-    was_training = module.training
-    module.eval()
-    try:
-        with torch.no_grad():
-            for batch in batches:
-                with _listen(wanted) as outputs:
-                    call(module, batch)
-                rows.append(
-                    {n: join_calls(n, outputs[n], at[n], batch, n in time_first) for n in wanted}
-                )
-                seen.append(batch)
-    finally:
-        module.train(was_training)
-    if not rows:
+    subject = make_subject(net, at, call, source_words, target_words, readout, readout_parts,
+                           scorer, time_first)  # fmt: skip
+    kept = [as_batch(batch) for batch in batches]
+    if not kept:
         raise RegardError("There is nothing to record: no batches were given.")
-    arrays = _stack(rows, seen)
-    if readout is not None:
-        weight = readout.weight if isinstance(readout, nn.Linear) else readout
-        arrays["readout"] = as_array(weight)
-    origin = {"adapter": "module", "module": type(module).__name__, "at": dict(at)}
-    return record_arrays(
-        arrays, source_words, target_words, readout_parts, scorer, out=out, origin=origin
-    )
+    origin = {**subject.origin, "at": dict(at)}
+    return record_model(
+        subject.model, kept, subject.vocabularies, origin, "teacher", also, only, out,
+        conventions=subject.conventions,
+    )  # fmt: skip
 
 
-def _find_submodule(module: nn.Module, where: str) -> tuple[nn.Module, int]:
-    name, _, index = where.partition("[")
-    known = dict(module.named_modules())
-    if name not in known:
-        raise RegardError(unknown("submodule", name, [n for n in known if n]))
-    number = index.removesuffix("]") or "0"
-    if not number.isdecimal():
-        raise RegardError(f"'{where}' does not name an output. Write '{name}' or '{name}[1]'.")
-    return known[name], int(number)
+def make_subject(
+    net: nn.Module,
+    at: Mapping[str, str],
+    call: Call | None,
+    source_words: Sequence[str] | None,
+    target_words: Sequence[str] | None,
+    readout: nn.Linear | Tensor | None,
+    readout_parts: Mapping[str, tuple[int, int]] | None,
+    scorer: str,
+    time_first: Collection[str],
+) -> ModuleSubject:
+    """The subject that a mapping from arrays to places means."""
+    parts = {PARTS[name]: where for name, where in at.items() if name in PARTS}
+    strange = [name for name in at if name not in PARTS and name not in PLACES]
+    known = ", ".join((*PLACES, *PARTS))
+    if strange:
+        raise RegardError(*(f"Unknown array '{name}'. Known: {known}." for name in strange))
+    if ("q" in parts) != ("k" in parts):
+        raise RegardError("Give both queries and keys, or none of these.")
+    sites = {}
+    if parts and scorer != "none":
+        sites["attention"] = At(**parts, score=scorer, projected="v" in parts)  # type: ignore[arg-type]
+    places = {name: where for name, where in at.items() if name in PLACES}
+    return module(
+        net, call, places=places, sites=sites, source_words=source_words,
+        target_words=target_words, readout=readout, readout_parts=readout_parts,
+        time_first=time_first,
+    )  # fmt: skip
 
 
-@contextmanager
-def _listen(wanted: Mapping[str, tuple[nn.Module, int]]) -> Iterator[dict[str, list[Tensor]]]:
-    """What every named submodule puts out while the context lasts."""
-    outputs: dict[str, list[Tensor]] = {name: [] for name in wanted}
-
-    def listener(name: str, index: int) -> Callable[..., None]:
-        def hook(_module: nn.Module, _inputs: Any, output: Any) -> None:
-            outputs[name].append(choose_output(output, index, name))
-
-        return hook
-
-    handles = [m.register_forward_hook(listener(n, i)) for n, (m, i) in wanted.items()]
-    try:
-        yield outputs
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-def _stack(rows: list[dict[str, Tensor]], batches: list[Batch]) -> dict[str, Any]:
-    """The batches one below the other, all as wide as the widest."""
-    widths = {
-        "source": max(batch.source.shape[1] for batch in batches),
-        "target": max(batch.target.shape[1] for batch in batches),
-    }
-    arrays: dict[str, Any] = {}
-    for name in rows[0]:
-        values = torch.cat(
-            [_widen(row[name], find_time_axes(name, row[name]), widths) for row in rows]
-        )
-        key = "predictions" if name == "logits" else name
-        arrays[key] = values.argmax(dim=-1) if name == "logits" else values
-    words: dict[str, tuple[str, Callable[[Batch], Tensor]]] = {
-        "encoder.words": ("source", lambda batch: batch.source),
-        "encoder.mask": ("source", lambda batch: batch.source_mask),
-        "decoder.words": ("target", lambda batch: batch.inputs),
-        "decoder.mask": ("target", lambda batch: batch.target_mask),
-        "targets": ("target", lambda batch: batch.target),
-    }
-    for name, (side, of) in words.items():
-        arrays[name] = torch.cat([_widen(of(batch).cpu(), {1: side}, widths) for batch in batches])
-    return arrays
-
-
-def _widen(values: Tensor, axes: Mapping[int, str], widths: Mapping[str, int]) -> Tensor:
-    """Zeros at the end of some axes up to the common widths."""
-    for axis, side in axes.items():
-        shape = list(values.shape)
-        shape[axis] = widths[side] - shape[axis]
-        if shape[axis]:
-            values = torch.cat([values, values.new_zeros(shape)], dim=axis)
-    return values
+def as_batch(batch: Any) -> Batch:
+    """A batch, or a pair or mapping of source and target, padded with 0."""
+    if isinstance(batch, Batch):
+        return batch
+    if isinstance(batch, Mapping):
+        missing = [name for name in ("source", "target") if name not in batch]
+        if missing:
+            raise RegardError(f"A batch has no '{missing[0]}'. Give source and target.")
+        batch = (batch["source"], batch["target"])
+    if not isinstance(batch, (tuple, list)) or len(batch) != 2:
+        raise RegardError("A batch is a Batch, a pair (source, target), or a mapping with these.")
+    source, target = batch
+    return Batch(source, (source != 0).sum(1), target, (target != 0).sum(1))

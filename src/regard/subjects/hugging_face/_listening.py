@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.errors import RegardError
 from regard.models.layers.attention import Site, masked_softmax
 from regard.subjects.hugging_face._attentions import Attention
 
@@ -65,6 +66,11 @@ class Listener:
             yield
 
     def _hook(self, stack: ExitStack, attention: Attention) -> None:
+        if attention.points.scores.watched or attention.points.weights.watched:
+            raise RegardError(
+                f"'{attention.site}' is listened to at its projections, so that its scores and"
+                " weights can be seen, but not changed. Change its queries, keys or values."
+            )
         parts = ("queries", "keys", "values")
         for part, linear in zip(parts, attention.maps, strict=True):
             hook = linear.register_forward_hook(self._pass(attention, part))
@@ -144,13 +150,15 @@ def attend(
     if attention is not None and attention.points.watched:
         at = attention.points
         queries, key, value = at.queries(queries), at.keys(key), at.values(value)
-        scores = queries @ key.transpose(2, 3)
+        scores = at.scores(queries @ key.transpose(2, 3), queries, key)
     else:
         scores = (query @ key.transpose(2, 3)) * scale  # in the order of the eager one, to the bit
     total = scores if position_bias is None else scores + position_bias
     if attention_mask is not None:
         total = total + attention_mask[..., : key.shape[2]]
     weights = torch.softmax(total, dim=-1)
+    if attention is not None:
+        weights = attention.points.weights(weights)
     if attention is not None and listener is not None and listener.keeps(attention.site):
         bias = None if attention.key_side != attention.query_side else position_bias
         listener.sites[attention.site] = listener.describe(

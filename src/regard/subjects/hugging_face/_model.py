@@ -34,6 +34,8 @@ class HuggingFaceModel(Seq2Seq):
         self.points = nn.ModuleList(a.points for a in attentions)
         self.source_vectors = HookPoint("encoder.embedding", "encoder")
         self.target_vectors = HookPoint("decoder.embedding", "decoder")
+        self.source_states = HookPoint("encoder.states", "encoder")
+        self.target_states = HookPoint("decoder.states", "decoder")
         self.speech = model.main_input_name == "input_features"
         self._factor: float | None = None
         if not register():
@@ -58,35 +60,29 @@ class HuggingFaceModel(Seq2Seq):
         if self.speech:
             given = {"input_features": self.unfold(source)}
             words = torch.ones_like(words)
-        with self.listener.listening(self.net), self._embedding("encoder"):
+        with self.listener.listening(self.net), self._embedding("encoder", words.shape[1]):
             out = self.net.get_encoder()(**given, return_dict=True)
             sites = self.listener.finish(words)
-        return Memory(out.last_hidden_state, words, (), sites=sites)
+        return Memory(self.source_states(out.last_hidden_state), words, (), sites=sites)
 
     def unfold(self, source: Tensor) -> Tensor:
         """Two frames a position become frames again. -> (batch, size, frames)"""
         batch, positions, _ = source.shape
         return source.reshape(batch, 2 * positions, -1).transpose(1, 2)
 
-    def decode(
-        self,
-        memory: Memory,
-        inputs: Tensor,
-        lengths: Tensor | None = None,
-        gates: Gates | None = None,
-    ) -> Output:
+    def decode(self, memory: Memory, inputs: Tensor, lengths: Tensor | None = None) -> Output:
         """A forced pass without a cache."""
         from transformers.modeling_outputs import BaseModelOutput
 
         seen: list[Tensor] = []
         head = self.net.get_output_embeddings()
-        hook = head.register_forward_pre_hook(lambda _module, args: seen.append(args[0]))
+        hook = head.register_forward_pre_hook(self._read_states(seen))
         decoder = self.net.get_decoder()
         after = decoder.register_forward_hook(lambda _module, _args, out: seen.append(out[0]))
         given: dict[str, Any] = {} if self.speech else {"attention_mask": memory.mask.long()}
         self.listener.width = inputs.shape[1]
         try:
-            with self.listener.listening(self.net), self._embedding("decoder"):
+            with self.listener.listening(self.net), self._embedding("decoder", inputs.shape[1]):
                 out = self.net(
                     encoder_outputs=BaseModelOutput(last_hidden_state=memory.states), **given,
                     decoder_input_ids=inputs, use_cache=False, return_dict=True,
@@ -99,6 +95,17 @@ class HuggingFaceModel(Seq2Seq):
         states = self._states(seen)
         return Output(out.logits, memory.states, states, {**memory.sites, **sites})
 
+    def _read_states(self, seen: list[Tensor]) -> Any:
+        """A hook that sees what the output layer reads, and lets the hook point change it."""
+
+        def hook(_module: nn.Module, args: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
+            seen.append(args[0])
+            if not self.target_states.watched:
+                return None
+            return (self.target_states(args[0]), *args[1:])
+
+        return hook
+
     def _states(self, seen: list[Tensor]) -> Tensor:
         """The decoder's last states; what the output layer reads is a multiple of them, or else
         is taken instead."""
@@ -108,8 +115,9 @@ class HuggingFaceModel(Seq2Seq):
         if last.shape != read.shape:
             self._factor = 1.0
             return read
-        factor = float((read * last).sum() / (last * last).sum().clamp(min=1e-30))
-        if not torch.allclose(last * factor, read, rtol=1e-3, atol=1e-5):
+        ours, theirs = last.detach(), read.detach()
+        factor = float((theirs * ours).sum() / (ours * ours).sum().clamp(min=1e-30))
+        if not torch.allclose(ours * factor, theirs, rtol=1e-3, atol=1e-5):
             factor, last = 1.0, read
         self._factor = round(factor, 6) if abs(factor - 1) > 1e-4 else 1.0
         return last
@@ -142,7 +150,7 @@ class HuggingFaceModel(Seq2Seq):
         return {"encoder": [self.net.get_encoder()]}
 
     @contextmanager
-    def _embedding(self, side: str) -> Iterator[None]:
+    def _embedding(self, side: str, width: int) -> Iterator[None]:
         """While it lasts, the vectors of one side's words pass their hook point."""
         stack = self.net.get_encoder() if side == "encoder" else self.net.get_decoder()
         table = getattr(stack, "embed_tokens", None) or getattr(stack, "word_embeddings", None)
@@ -150,7 +158,13 @@ class HuggingFaceModel(Seq2Seq):
         if table is None or not point.watched:
             yield
             return
-        hook = table.register_forward_hook(lambda _module, _args, out: point(out))
+
+        def change(_module: nn.Module, _args: Any, out: Tensor) -> Tensor | None:
+            if out.shape[1] < width:  # some families look up their padding alone
+                return None
+            return torch.cat([point(out[:, :width]), out[:, width:]], dim=1)
+
+        hook = table.register_forward_hook(change)
         try:
             yield
         finally:

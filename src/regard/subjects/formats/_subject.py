@@ -1,0 +1,75 @@
+"""A subject from a file of another program: pieces of words in, as that program has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from regard.models.seq2seq import Seq2Seq
+from regard.subjects.lexicon import Lexicon
+from regard.subjects.subject import LIMIT, Pair, Subject
+from regard.tasks.batch import Batch, pad
+
+ROWS = 32
+
+
+class FormatSubject(Subject):
+    """Sentences are lists of pieces or of numbers, or texts with pieces parted by spaces."""
+
+    def __init__(
+        self,
+        model: Seq2Seq,
+        lexicons: tuple[Lexicon, Lexicon],
+        origin: dict[str, Any],
+        parity: dict[str, Any],
+        ends_source: bool = True,
+    ):
+        super().__init__(model, lexicons, origin, parity)
+        self.ends_source = ends_source
+        self.parity |= self.compare_alone()
+
+    def read(self, pairs: Sequence[Pair]) -> list[Batch]:
+        """Pieces by their numbers; targets, and sources where the program does so, get an end."""
+        return [self._batch(pairs[at : at + ROWS]) for at in range(0, len(pairs), ROWS)]
+
+    def _batch(self, pairs: Sequence[Pair]) -> Batch:
+        source, target = self.lexicons.values()
+        rows = [self._numbers(said, source, self.ends_source) for said, _ in pairs]
+        words, lengths = (torch.from_numpy(x) for x in pad(rows))
+        if all(said is None for _, said in pairs):
+            empty = torch.zeros(len(rows), 0, dtype=torch.long)
+            return self.generate(Batch(words, lengths, empty, empty.sum(1)), LIMIT)
+        wanted = [self._numbers(said or (), target, True) for _, said in pairs]
+        fed = [[target.start or 0, *row[:-1]] for row in wanted]
+        parts = [torch.from_numpy(x) for one in (wanted, fed) for x in pad(one)]
+        return Batch(words, lengths, parts[0], parts[1], None, parts[2])
+
+    def _numbers(self, said: Any, lexicon: Lexicon, ends: bool) -> list[int]:
+        given: list[Any] = said.split() if isinstance(said, str) else list(said)
+        if given and all(isinstance(word, int) for word in given):
+            return given
+        end = (
+            []
+            if lexicon.end is None or not ends or given[-1:] == [lexicon.words[lexicon.end]]
+            else [lexicon.end]
+        )
+        return [*lexicon.encode(given), *end]
+
+    @torch.no_grad()
+    def compare_alone(self) -> dict[str, float]:
+        """How far sentences alone are from themselves in a padded batch, and steps from a pass."""
+        drawn = torch.Generator().manual_seed(0)
+        least = min(len(lexicon) for lexicon in self.lexicons.values())
+        lengths = torch.tensor([1, 9, 33])
+        source = torch.randint(least, (3, 33), generator=drawn)
+        fed = torch.randint(least, (3, 33), generator=drawn)
+        whole = self.decode(self.encode(source, lengths), fed).logits
+        worst = 0.0
+        for row, length in enumerate(lengths.tolist()):
+            memory = self.encode(source[row : row + 1, :length], lengths[row : row + 1])
+            alone = self.decode(memory, fed[row : row + 1, :length]).logits
+            apart = (alone[0] - whole[row, :length]).abs().max()
+            worst = max(worst, float(apart) / max(1.0, float(alone.abs().max())))
+        return {"a sentence alone and padded": worst}

@@ -1,0 +1,1 @@
+"""Any PyTorch module: attentions and cells found by type, or named places."""

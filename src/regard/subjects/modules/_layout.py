@@ -1,0 +1,151 @@
+"""How what a submodule put out becomes (batch, time, …): decided once, for all batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
+
+from regard.errors import RegardError
+from regard.subjects.modules.at import Place
+from regard.tasks.batch import Batch
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What tells the axes of a batch apart."""
+
+    rows: int
+    source: int
+    target: int
+
+    @classmethod
+    def of(cls, batch: Batch) -> Sizes:
+        """Those of a batch."""
+        return cls(len(batch), batch.source.shape[1], batch.inputs.shape[1])
+
+    def __str__(self) -> str:
+        return f"batch {self.rows}, source {self.source}, target {self.target}"
+
+
+def make_probe(batch: Batch) -> Batch:
+    """A batch with as many rows as neither side has words, and sides of two widths."""
+    source, fed = batch.source, batch.inputs
+    target = batch.target
+    if source.shape[1] == fed.shape[1] > 1:
+        fed, target = fed[:, :-1], target[:, :-1]
+    rows = torch.arange(max(source.shape[1], fed.shape[1]) + 1, device=source.device) % len(batch)
+    lengths = batch.target_lengths.clamp(max=fed.shape[1])
+    return Batch(
+        source[rows], batch.source_lengths[rows], target[rows], lengths[rows], None, fed[rows]
+    )
+
+
+def choose_tensor(value: Any, place: Place, name: str) -> Tensor:
+    """The tensor that a place means in what a submodule was given or put out."""
+    key = place.output or place.input
+    packed = isinstance(value, PackedSequence)
+    if isinstance(value, dict) or hasattr(value, "keys"):
+        if key is None or (not key.isdecimal() and key not in value):
+            raise RegardError(
+                f"The submodule for '{name}' puts out {', '.join(map(str, value))}. Name one:"
+                f" '{place.name}[{next(iter(value), 'name')}]'."
+            )
+        value = list(value.values())[int(key)] if key.isdecimal() else value[key]
+    elif key is not None and not key.isdecimal():
+        if not hasattr(value, key):
+            raise RegardError(
+                f"What the submodule for '{name}' puts out has no field '{key}'. Write"
+                f" '{place.name}' or '{place.name}[1]'."
+            )
+        value = getattr(value, key)
+    elif isinstance(value, (tuple, list)) and not packed:
+        index = int(key or 0)
+        if index >= len(value):
+            raise RegardError(
+                f"The submodule for '{name}' puts out {len(value)} things, so [{index}] does not"
+                " fit: they are counted from 0."
+            )
+        value = value[index]
+    elif key not in (None, "0"):
+        raise RegardError(f"The submodule for '{name}' puts out 1 things, so [{key}] does not fit.")
+    if isinstance(value, PackedSequence):
+        value, _ = pad_packed_sequence(value, batch_first=True)
+    elif isinstance(value, (tuple, list)) and value:
+        value = value[0]
+    if not isinstance(value, Tensor):
+        raise RegardError(
+            f"The submodule for '{name}' puts out a {type(value).__name__}, not a tensor."
+            " Name one inside of it."
+        )
+    return value.clone()
+
+
+def find_layout(calls: list[Tensor], sizes: Sizes, width: int, keys: bool, place: str, name: str,
+                heads: int = 1) -> str:  # fmt: skip
+    """How one array's calls lie: `whole`, `turned`, `cell`, `step`, `turned step`, or, of keys that
+    are made anew at every step, `again`; known by the sizes of a probe."""
+    if not calls:
+        raise RegardError(
+            f"The submodule '{place}' (for '{name}') was not called. Check `call`, or name another."
+        )
+    rows, last = sizes.rows, calls[-1]
+    for layout, shape in (("whole", (rows, width)), ("turned", (width, rows))):
+        fits = [c for c in calls if c.ndim >= 3 and tuple(c.shape[:2]) == shape]
+        if fits and (len(fits) == 1 or not keys):
+            return layout
+        if len(fits) > 1:
+            return f"{layout} again"
+    if any(c.ndim == 4 and (c.shape[0], c.shape[2]) == (rows, width) for c in calls):
+        return "heads"
+    if calls[0].ndim == 3 and calls[0].shape[0] == rows * heads and calls[0].shape[1] == width:
+        return "folded"
+    steps = [c for c in calls if c.shape[0] == rows and (c.ndim == 2 or c.shape[1] == 1)]
+    if len(steps) == width:
+        return "cell" if steps[0].ndim == 2 else "step"
+    turned = [c for c in calls if c.ndim == 3 and tuple(c.shape[:2]) == (1, rows)]
+    if len(turned) == width:
+        return "turned step"
+    raise RegardError(
+        f"The submodule '{place}' (for '{name}') puts out {tuple(last.shape)}, which does not fit"
+        f" this batch ({sizes}, and features). Name another submodule or output, as in"
+        f" '{place.partition('[')[0]}[1]', and let `call` feed `batch.inputs`."
+    )
+
+
+def arrange(calls: list[Tensor], layout: str, rows: int, width: int, heads: int) -> Tensor:
+    """One array of one batch. -> (batch, time, …), or with heads (batch, head, time, …)"""
+    if layout.endswith("again"):
+        first = _fitting(calls, layout.removesuffix(" again"), rows, width)
+        if any(not torch.allclose(first[0], c, atol=1e-6) for c in first[1:]):
+            raise RegardError(
+                "Keys differ from step to step, so that they are no property of the source. Such an"
+                " attention cannot be recorded as one site."
+            )
+        calls, layout = first[:1], layout.removesuffix(" again")
+    if layout in ("whole", "turned"):
+        value = _fitting(calls, layout, rows, width)[0]
+        return value.transpose(0, 1) if layout == "turned" else value
+    if layout == "heads":
+        return next(c for c in calls if c.ndim == 4 and (c.shape[0], c.shape[2]) == (rows, width))
+    if layout == "folded":
+        return calls[0].view(rows, heads, width, -1)
+    if layout == "cell":
+        return torch.stack([c for c in calls if c.ndim == 2 and len(c) == rows], dim=1)
+    if layout == "step":
+        return torch.cat([c for c in calls if c.ndim >= 3 and len(c) == rows], dim=1)
+    return torch.cat([c for c in calls if c.ndim == 3 and c.shape[1] == rows]).transpose(0, 1)
+
+
+def _fitting(calls: list[Tensor], layout: str, rows: int, width: int) -> list[Tensor]:
+    shape = (rows, width) if layout == "whole" else (width, rows)
+    found = [c for c in calls if c.ndim >= 3 and tuple(c.shape[:2]) == shape]
+    if not found:
+        raise RegardError(
+            f"What was (batch, time) is {tuple(calls[0].shape[:2])} in a later batch of {rows} rows"
+            f" and {width} steps. Let `call` treat all batches alike."
+        )
+    return found

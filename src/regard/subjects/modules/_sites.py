@@ -1,0 +1,113 @@
+"""One attention of a module, put together from what passed its places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from regard.errors import RegardError
+from regard.models.layers.attention import Site, masked_softmax
+from regard.models.layers.score_functions import ACTIVATIONS
+from regard.subjects.modules.at import At
+
+TOLERANCE = 1e-3  # of weights
+
+
+def make_site(
+    name: str, at: At, arrays: Mapping[str, Tensor], mask: Tensor, vector: Tensor | None
+) -> Site:
+    """Queries, keys, scores and weights of a site; given ones must be what follows from others."""
+    heads = {part: _split(arrays[f"{name}.{part}"], at.heads)
+             for part in ("queries", "keys", "values") if f"{name}.{part}" in arrays}  # fmt: skip
+    given = {part: _square(arrays[f"{name}.{part}"], at.heads)
+             for part in ("scores", "weights", "bias") if f"{name}.{part}" in arrays}  # fmt: skip
+    bias = given.get("bias", at.bias if isinstance(at.bias, Tensor) else None)
+    if not heads:
+        return _bare(name, at, given)
+    queries, keys = heads["queries"], heads["keys"].expand(-1, at.heads, -1, -1)
+    vectors = None if vector is None else vector.reshape(at.heads, -1)
+    queries = queries * at.scale
+    scores = score(at, queries, keys, vectors)
+    if "scores" in given:
+        compare("scores", name, scores, given["scores"], mask if at.masked else None)
+    allowed = allow(at, scores, mask)
+    weights = masked_softmax(scores if bias is None else scores + bias, allowed)
+    if "weights" in given:
+        compare(
+            "weights", name, weights, given["weights"], mask if at.key_side == "encoder" else None
+        )
+        weights = given["weights"]
+    return Site(
+        queries=queries, keys=keys, values=heads.get("values", keys), scores=scores,
+        weights=weights, bias=bias, vector=vectors, score=at.score, query_side=at.query_side,
+        key_side=at.key_side, layer=at.layer, heads=at.heads, lag=at.lag, scale=at.scale,
+        masked=at.masked, projected=at.projected,
+    )  # fmt: skip
+
+
+def _bare(name: str, at: At, given: Mapping[str, Tensor]) -> Site:
+    """Weights without queries and keys: instruments that need no more run."""
+    weights = given["weights"] if "weights" in given else given["scores"].softmax(-1)
+    none = weights.new_zeros(*weights.shape[:3], 0)
+    keys = weights.new_zeros(*weights.shape[:2], weights.shape[3], 0)
+    return Site(
+        queries=none, keys=keys, values=keys, scores=given.get("scores", weights), weights=weights,
+        score="given", query_side=at.query_side, key_side=at.key_side, layer=at.layer,
+        heads=weights.shape[1], lag=at.lag, masked=at.masked,
+    )  # fmt: skip
+
+
+def _split(x: Tensor, heads: int) -> Tensor:
+    """(batch, time, head·size) -> (batch, head, time, size); with a head axis as it is."""
+    if x.ndim == 4:
+        return x
+    if x.shape[2] % heads:
+        raise RegardError(f"{x.shape[2]} features do not part into heads={heads}.")
+    return x.view(*x.shape[:2], heads, -1).transpose(1, 2)
+
+
+def _square(x: Tensor, heads: int) -> Tensor:
+    """Scores or weights with a head axis. -> (batch, head, target, source)"""
+    return x[:, None] if x.ndim == 3 else x
+
+
+def score(at: At, queries: Tensor, keys: Tensor, vector: Tensor | None) -> Tensor:
+    """queries · keys, or vector · activation(queries + keys)."""
+    if at.score == "dot":
+        return queries @ keys.transpose(-1, -2)
+    if at.score not in ACTIVATIONS or vector is None:
+        raise RegardError(
+            f"Scores do not follow from queries and keys with score='{at.score}'. Give score='dot',"
+            f" or one of {', '.join(ACTIVATIONS)} with its vector."
+        )
+    both = queries[:, :, :, None] + keys[:, :, None]
+    return torch.einsum("bhtsf,hf->bhts", ACTIVATIONS[at.score](both), vector)
+
+
+def allow(at: At, scores: Tensor, mask: Tensor) -> Tensor:
+    """Where weight may lie: on words, and in a decoder's own past."""
+    if at.query_side == at.key_side == "decoder":
+        return torch.ones_like(scores[0, 0], dtype=torch.bool).tril()
+    if not at.masked:
+        return torch.ones_like(scores[0, 0], dtype=torch.bool)
+    return mask[:, None, None, :]
+
+
+def compare(what: str, name: str, ours: Tensor, theirs: Tensor, mask: Tensor | None) -> None:
+    """Refuse an attention that is not what its places say."""
+    if ours.shape != theirs.shape:
+        raise RegardError(
+            f"The {what} of '{name}' are {tuple(theirs.shape)}, but queries and keys give"
+            f" {tuple(ours.shape)}. Is heads= right?"
+        )
+    apart = (ours - theirs).abs()
+    if mask is not None:
+        apart = apart * mask[:, None, None, :]
+    worst = float(apart.max())
+    if not worst <= TOLERANCE * max(1.0, float(ours.abs().max())):
+        raise RegardError(
+            f"The {what} of '{name}' are {worst:.2g} off what queries and keys give. Check heads=,"
+            " scale= (often size**-0.5), bias=, vector=, lag= and masked=."
+        )

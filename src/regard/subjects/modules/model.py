@@ -1,0 +1,345 @@
+"""Any PyTorch module with Regard's interface: a pass is whatever `call` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import RegardError, unknown
+from regard.models.blocks import blocks_of
+from regard.models.layers.cells import Gates, State
+from regard.models.layers.hook_point import AttentionPoints, HookPoint, Side
+from regard.models.parts import Parts
+from regard.models.seq2seq import Memory, Output, OutputLayer, Seq2Seq
+from regard.subjects.modules._cells import find_gates
+from regard.subjects.modules._found import Packed
+from regard.subjects.modules._layout import Sizes, arrange, find_layout, make_probe
+from regard.subjects.modules._listening import Ears, Heard
+from regard.subjects.modules._sites import make_site
+from regard.subjects.modules.at import At, Place
+from regard.tasks.batch import Batch, mask
+
+Call = Callable[[nn.Module, Batch], Any]
+STATES = ("encoder.states", "decoder.states")
+TOLERANCE = 1e-4
+LAYERS = (nn.RNNBase, nn.RNNCellBase, nn.TransformerEncoder, nn.TransformerDecoder)
+
+
+class ModuleModel(Seq2Seq):
+    """Nothing of the module is written anew: each pass is one call of it, heard.
+
+    `encode` only remembers what is to be read; `decode` runs the whole.
+    """
+
+    def __init__(
+        self,
+        net: nn.Module,
+        call: Call,
+        places: Mapping[str, str],
+        sites: Mapping[str, At],
+        readout: OutputLayer | None = None,
+        time_first: frozenset[str] = frozenset(),
+    ):
+        super().__init__()
+        self.net, self.call, self.named, self.readout = net, call, dict(sites), readout
+        self.time_first = time_first
+        texts = {**places}
+        for name, site in sites.items():
+            texts |= {f"{name}.{part}": where for part, where in site.places().items()}
+        found = {name: Place.read(text, net) for name, text in texts.items()}
+        if not set(STATES) <= set(texts):
+            found |= {
+                f"?{n}": Place(n, n, None, None)
+                for n, m in net.named_modules()
+                if isinstance(m, LAYERS)
+            }
+        self.ears = Ears(net, found, {})
+        self.layouts: dict[str, str] | None = None
+        self.points = nn.ModuleDict()
+        self.source_vectors = HookPoint("encoder.embedding", "encoder")
+        self.embedding: nn.Module | None = None
+        self.report: dict[str, Any] = {}
+        self.train(net.training)
+
+    def prepare(self, batch: Batch) -> None:
+        """Look at one pass of a probe: where time is, what each attention looks at."""
+        probe = make_probe(batch)
+        sizes = Sizes.of(probe)
+        if not self.named:
+            self._find_packed()
+        embedded: dict[str, bool] = {}
+        hooks = [m.register_forward_hook(self._notice(n, probe, embedded))
+                 for n, m in self.net.named_modules() if isinstance(m, nn.Embedding)]  # fmt: skip
+        was = self.net.training
+        self.net.eval()
+        try:
+            with torch.no_grad(), self.ears.listening() as heard:
+                out = self.call(self.net, probe)
+        finally:
+            self.net.train(was)
+            for hook in hooks:
+                hook.remove()
+        self.embedding = dict(self.net.named_modules()).get(next(iter(embedded), ""), None)
+        self.turned_words = next(iter(embedded.values()), False)
+        self._name_packed(heard, sizes)
+        candidates = {name for name in self.ears.places if name.startswith("?")}
+        self.layouts = {
+            name: self._layout(name, heard, sizes)
+            for name in self.ears.places
+            if name not in candidates
+        }
+        if "logits" not in self.layouts and not _is_logits(out, sizes):
+            self.report["logits"] = "not given"
+        self._choose_states(heard, sizes)
+        for name, site in self.named.items():
+            self.points[name.replace(".", "/")] = AttentionPoints(
+                name, site.query_side, site.key_side
+            )
+
+    def _choose_states(self, heard: Heard, sizes: Sizes) -> None:
+        """States that were not named are those of the last layer of `torch.nn` on either side."""
+        assert self.layouts is not None
+        places = self.ears.places
+        for name, width in zip(STATES, (sizes.source, sizes.target), strict=True):
+            for candidate in [c for c in places if c.startswith("?") and name not in self.layouts]:
+                place = places[candidate]
+                try:
+                    find_layout(heard.calls[candidate], sizes, width, False, place.text, name)
+                except RegardError:
+                    continue
+                if name not in places or not place.name.startswith(f"{places[name].name}."):
+                    self.report[name] = place.name
+                    places[name] = place
+            if name in places and name not in self.layouts:
+                last = places[name]
+                self.layouts[name] = find_layout(
+                    heard.calls[f"?{last.name}"], sizes, width, False, last.text, name
+                )
+            if name not in places:
+                side = name.partition(".")[0]
+                raise RegardError(
+                    f"Nothing in this module is known to hold the {side}'s states: the array"
+                    f" '{name}' is missing. Name its place: places={{'{name}': 'SUBMODULE'}}."
+                )
+        for candidate in [c for c in places if c.startswith("?")]:
+            del places[candidate]
+
+    def _notice(self, name: str, probe: Batch, found: dict[str, bool]) -> Callable[..., None]:
+        """Which table of vectors the source's words are looked up in, and whether time first."""
+
+        def hook(_module: nn.Module, args: Any, _out: Any) -> None:
+            for turned, words in ((False, probe.source), (True, probe.source.T)):
+                if args and isinstance(args[0], Tensor) and torch.equal(args[0], words):
+                    found.setdefault(name, turned)
+
+        return hook
+
+    def _find_packed(self) -> None:
+        self.ears.packed = {
+            name: Packed(
+                name, module, AttentionPoints(name, "decoder", "encoder"), 0, "decoder", "encoder"
+            )
+            for name, module in self.net.named_modules()
+            if isinstance(module, nn.MultiheadAttention)
+        }
+
+    def _name_packed(self, heard: Heard, sizes: Sizes) -> None:
+        """Names as in all models, `decoder.0.cross`; what each looks at shows in the lengths."""
+        sides: dict[int, Side] = {sizes.source: "encoder", sizes.target: "decoder"}
+        found: dict[str, Packed] = {}
+        for name, packed in self.ears.packed.items():
+            if name not in heard.asked:
+                continue
+            target, source, (own, given, weights) = heard.asked[name]
+            query, key = sides[target], sides[source]
+            self._compare("output of attention", own, given, name)
+            if weights is not None and weights.ndim == 3:
+                self._compare("weights", heard.sites[name].weights.mean(1), weights, name)
+            kind = "self" if query == key else "cross"
+            layer = sum(s.endswith(f".{kind}") and s.startswith(query) for s in found)
+            site = f"{query}.{layer}.{kind}"
+            points = AttentionPoints(site, query, key)
+            found[site] = replace(
+                packed, name=site, points=points, layer=layer, query_side=query, key_side=key
+            )
+            self.points[site.replace(".", "/")] = points
+        self.ears.packed = found
+
+    def _layout(self, name: str, heard: Heard, sizes: Sizes) -> str:
+        side, heads = self._axis(name), self._heads(name)
+        width = sizes.source if side == "source" else sizes.target
+        part = name.rpartition(".")[2]
+        place = self.ears.places[name].text
+        keys = part in ("keys", "values")
+        return find_layout(heard.calls[name], sizes, width, keys, place, name, heads)
+
+    def _axis(self, name: str) -> str:
+        """The side whose steps an array's first time axis runs over."""
+        site, _, part = name.rpartition(".")
+        if site in self.named:
+            key = part in ("keys", "values")
+            side = self.named[site].key_side if key else self.named[site].query_side
+            return "source" if side == "encoder" else "target"
+        return "source" if name.startswith("encoder") else "target"
+
+    def _heads(self, name: str) -> int:
+        site = name.rpartition(".")[0]
+        return self.named[site].heads if site in self.named else 1
+
+    def encode(self, source: Tensor, lengths: Tensor, gates: Gates | None = None) -> Memory:
+        """What is to be read; it is read when it is decoded."""
+        words = mask(lengths, source.shape[1])
+        return Memory(source[..., None].float(), words, (), (source, lengths), gates=gates)
+
+    def decode(self, memory: Memory, inputs: Tensor, lengths: Tensor | None = None) -> Output:
+        """One call of the module."""
+        source, source_lengths = memory.prepared
+        full = torch.full((len(inputs),), inputs.shape[1], device=inputs.device)
+        batch = Batch(
+            source, source_lengths, inputs, full if lengths is None else lengths, None, inputs
+        )
+        if self.layouts is None:
+            self.prepare(batch)
+        sizes = Sizes.of(batch)
+        with self._changing(), self.ears.listening(cells=memory.gates is not None) as heard:
+            out = self.call(self.net, batch)
+        arrays = self._arrange(heard, sizes)
+        logits = arrays.get("logits", out if _is_logits(out, sizes) else None)
+        if logits is None:
+            logits = inputs.new_zeros(*inputs.shape, 0, dtype=torch.float32)
+        found = {} if memory.gates is None else find_gates(self.net, heard, sizes)
+        made = {
+            name: make_site(name, site, arrays, memory.mask, self.vector(site))
+            for name, site in self.named.items()
+        }
+        states = [arrays[name] for name in STATES]
+        return Output(logits, states[0], states[1], {**heard.sites, **made}, found)
+
+    def _arrange(self, heard: Heard, sizes: Sizes) -> dict[str, Tensor]:
+        assert self.layouts is not None
+        widths = {"source": sizes.source, "target": sizes.target}
+        return {
+            name: arrange(
+                heard.calls[name], layout, sizes.rows, widths[self._axis(name)], self._heads(name)
+            )
+            for name, layout in self.layouts.items()
+        }
+
+    def vector(self, site: At) -> Tensor | None:
+        """The vector of an additive score, by the name of a parameter or of a linear map."""
+        if site.vector is None or isinstance(site.vector, Tensor):
+            return site.vector
+        known = {
+            **dict(self.net.named_parameters()),
+            **{n: m.weight for n, m in self.net.named_modules() if isinstance(m, nn.Linear)},
+        }
+        if site.vector not in known:
+            raise RegardError(unknown("vector", site.vector, known))
+        return known[site.vector].flatten()
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """While it lasts, what passes a watched hook point is put back into the module."""
+        self.ears.replace = {}
+        for key, points in self.points.items():
+            name = key.replace("/", ".")
+            if name not in self.named or not points.watched:
+                continue
+            assert isinstance(points, AttentionPoints)
+            if points.scores.watched or points.weights.watched:
+                raise RegardError(
+                    f"'{name}' is known by its places, so that its scores and weights can be seen,"
+                    " but not changed. Change its queries, keys or values."
+                )
+            for part in ("queries", "keys", "values"):
+                point = getattr(points, part)
+                if point.watched:
+                    self.ears.replace[f"{name}.{part}"] = self._changer(f"{name}.{part}", point)
+        with self._embedding():
+            yield
+        self.ears.replace = {}
+
+    def _changer(self, name: str, point: HookPoint) -> Callable[[Tensor], Tensor]:
+        site = self.named[name.rpartition(".")[0]]
+        layout = (self.layouts or {}).get(name, "")
+        if layout not in ("whole", "turned") or self.ears.places[name].output is not None:
+            raise RegardError(
+                f"'{name}' is made step by step, or is one of several outputs, so that it cannot be"
+                " changed from outside. `breakdown` takes its scores apart without changing them."
+            )
+        scale = site.scale if name.endswith(".queries") else 1.0
+
+        def change(out: Tensor) -> Tensor:
+            value = out.transpose(0, 1) if layout == "turned" else out
+            heads = value.view(*value.shape[:2], site.heads, -1).transpose(1, 2)
+            back: Tensor = (point(heads * scale) / scale).transpose(1, 2).flatten(2)
+            return back.transpose(0, 1) if layout == "turned" else back
+
+        return change
+
+    @contextmanager
+    def _embedding(self) -> Iterator[None]:
+        """While it lasts, the vectors of source words pass their hook point, if it is watched."""
+        if self.embedding is None or not self.source_vectors.watched:
+            yield
+            return
+        done: list[bool] = []
+
+        def hook(_module: nn.Module, _args: Any, out: Tensor) -> Tensor | None:
+            if done:  # one table may serve both sides: the source is looked up first
+                return None
+            done.append(True)
+            words = out.transpose(0, 1) if self.turned_words else out
+            changed: Tensor = self.source_vectors(words)
+            return changed.transpose(0, 1) if self.turned_words else changed
+
+        handle = self.embedding.register_forward_hook(hook)
+        try:
+            yield
+        finally:
+            handle.remove()
+
+    def step(self, memory: Memory, words: Tensor, state: State) -> tuple[Tensor, State]:
+        """One more word; the state is the words so far."""
+        so_far = torch.cat([*state, words[:, None]], dim=1)
+        return self.decode(memory, so_far).logits[:, -1], (so_far,)
+
+    def output_layer(self) -> OutputLayer | None:
+        """What was given as the readout."""
+        return self.readout
+
+    def hook_points(self) -> dict[str, HookPoint]:
+        """See `NamedParts`; the embedding where one reads the source."""
+        found = super().hook_points()
+        if self.embedding is None:
+            found.pop("encoder.embedding", None)
+        return found
+
+    def blocks(self) -> dict[str, Tensor]:
+        """The module's own matrices."""
+        return blocks_of(self.net)
+
+    def parts(self) -> Parts:
+        """See `NamedParts`."""
+        return {"encoder": [getattr(self.net, "encoder", None)]}
+
+    def _compare(self, what: str, ours: Tensor, theirs: Tensor, where: str) -> None:
+        if ours.shape != theirs.shape:
+            return
+        worst = float((ours - theirs).abs().max())
+        self.report[what] = max(worst, self.report.get(what, 0.0))
+        if not worst <= TOLERANCE * max(1.0, float(theirs.abs().max())):
+            raise RegardError(
+                f"The self-test failed: the {what} at '{where}', worked out from queries, keys and"
+                f" values, is {worst:.2g} off what the module gives. It does something else: name"
+                " its places with regard.at."
+            )
+
+
+def _is_logits(out: Any, sizes: Sizes) -> bool:
+    return isinstance(out, Tensor) and out.ndim == 3 and out.shape[:2] == (sizes.rows, sizes.target)
