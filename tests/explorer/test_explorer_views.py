@@ -263,3 +263,15 @@ def test_a_model_of_others_is_looked_at(tmp_path: Path) -> None:
     change = {"kind": "head", "site": "decoder.1.cross", "head": 0}
     with pytest.raises(regard.RegardError, match="not changed yet"):
         views.look(questions.Question(thing="bart", source="5 6", changes=[change]), lambda: None)
+
+
+def test_of_a_long_recording_the_first_samples_are_measured(
+    runs: Path, names: dict[str, str]
+) -> None:
+    from regard.explorer.finders import take_samples
+
+    rec = run_of(runs, names["aed 0"]).record(n=30)
+    few = take_samples(rec, 10)
+    assert len(few) == 10 and take_samples(rec, 30) is rec
+    np.testing.assert_array_equal(few["attention.weights"], rec["attention.weights"][:10])
+    assert describe_heads(few)[0]["entropy"] > 0

@@ -14,16 +14,18 @@ from regard.instruments.interventions._changes import RemoveHead
 from regard.instruments.interventions._steering import Sentence, steer
 from regard.instruments.scores._heads import describe_heads, describe_sentences
 from regard.recordings import Recording
+from regard.recordings.storage import InMemory
 from regard.tasks.batch import Batch
 
 TRIED = 64  # sentences that a head is taken out on
+MOST = 1000  # sentences of a long recording that are measured
 
 
 def find_heads(views: Views, question: Any, alive: Alive) -> dict[str, Any]:
     """Every head with what it was measured at, over the reference recording."""
     thing = views.things[question.thing]
     key = ("heads", question.thing, question.checkpoint, thing.stamp(question.checkpoint))
-    reference = thing.reference(question.checkpoint)
+    reference = take_samples(thing.reference(question.checkpoint))
     rows = views.rows.get(key, lambda: _measure_heads(thing, question.checkpoint, reference, alive))
     return {"rows": rows, "samples": len(reference), "tried": min(TRIED, len(reference))}
 
@@ -53,6 +55,19 @@ def _measure_heads(
     return rows
 
 
+def take_samples(recording: Recording, most: int = MOST) -> Recording:
+    """The first samples of a long recording, in memory; a short one as it is."""
+    if len(recording) <= most:
+        return recording
+    arrays = {
+        name: recording.storage.read(name, 0, most)
+        if recording.axes(name)[0] == "sample"
+        else recording[name]
+        for name in recording.names()
+    }
+    return Recording(InMemory(arrays), recording.metadata)
+
+
 def take_batch(recording: Recording, most: int) -> Batch:
     """The first samples of a recording as a batch, with their targets."""
     source, target = recording["encoder.words"][:most], recording["targets"][:most]
@@ -64,7 +79,7 @@ def take_batch(recording: Recording, most: int) -> Batch:
 def find_sentences(views: Views, question: Any, alive: Alive) -> dict[str, Any]:
     """The sentences of the reference recording, each with its numbers."""
     thing = views.things[question.thing]
-    reference = thing.reference(question.checkpoint)
+    reference = take_samples(thing.reference(question.checkpoint))
     key = ("sentences", question.thing, question.checkpoint, thing.stamp(question.checkpoint))
     rows = views.rows.get(key, lambda: describe_sentences(reference))
     return {"rows": rows[: question.most], "samples": len(reference)}

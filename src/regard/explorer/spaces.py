@@ -82,13 +82,17 @@ def find_neighbours(views: Views, question: ask.NearQuestion, alive: Alive) -> d
     if states is None or question.step >= len(states) or name not in reference:
         raise RegardError(f"There is no step {question.step} on the {question.side}'s side.")
     best = nearest_states(reference, question.side, states[question.step], question.count)
-    words = reference[f"{question.side}.words"]
-    mask = reference[f"{question.side}.mask"]
     names = reference.words(question.side)
+
+    def read(sample: int) -> list[str]:
+        both = [f"{question.side}.{what}" for what in ("words", "mask")]
+        words, mask = reference.sample(sample, both).values()
+        return spell(names, words[mask])
+
     return {
         "near": [
             {"sample": sample, "step": step, "distance": distance,
-             "words": spell(names, words[sample][mask[sample]])}
+             "words": read(sample)}
             for sample, step, distance in best
         ]
     }  # fmt: skip

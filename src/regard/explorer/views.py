@@ -75,7 +75,7 @@ class Views:
         """The sentences of a recording."""
         recording = thing.reference("reported")
         found = []
-        words, mask = recording["encoder.words"][:most], recording["encoder.mask"][:most]
+        words, mask = (recording.storage.read(f"encoder.{x}", 0, most) for x in ("words", "mask"))
         vocabulary = recording.vocabulary("encoder")
         for number, (row, there) in enumerate(zip(words, mask, strict=True)):
             text = " ".join(vocabulary.decode(row[there].tolist()))

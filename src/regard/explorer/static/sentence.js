@@ -141,9 +141,10 @@ export class Sentence {
     const root = { step: -1, id: -1 };
     rank.set(-1, tree.filter((n) => n.parent === -1).map((n) => rank.get(n.id)).reduce((a, b, _, all) => a + b / all.length, 0));
     const parent = (node) => tree.find((other) => other.id === node.parent) || root;
+    const after = (node) => (node.id === -1 ? 0 : Math.min(wide - 14, 7 * node.word.length + 3));
     const choose = (node) => store.set({ forced: Object.fromEntries(node.path.map((word, n) => [n, word])), feed: "own" });
     fill(this.beam, h("svg", { width: 60 + (depth + 1) * wide, height: 24 + leaves.length * tall, role: "img", "aria-label": `Beam of ${leaves.length} sequences` },
-      tree.map((node) => h("path", { d: `M${x(parent(node))} ${y(parent(node))} C${x(parent(node)) + wide / 2} ${y(parent(node))} ${x(node) - wide / 2} ${y(node)} ${x(node) - 6} ${y(node)}`,
+      tree.map((node) => h("path", { d: `M${x(parent(node)) + after(parent(node))} ${y(parent(node))} C${x(parent(node)) + wide / 2} ${y(parent(node))} ${x(node) - wide / 2} ${y(node)} ${x(node) - 6} ${y(node)}`,
         class: node.best ? "edge best" : "edge", "stroke-width": 1 + 4 * Math.exp(node.log_p) })),
       tree.map((node) => h("g", { class: `leaf${node.best ? " best" : ""}${node.ended ? " ended" : ""}`, tabindex: 0, role: "button", "aria-label": `${node.path.join(" ")}, log-probability ${number(node.score)}`,
         onclick: () => choose(node), onkeydown: (event) => event.key === "Enter" && choose(node) },
