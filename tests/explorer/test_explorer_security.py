@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -194,3 +197,18 @@ def test_markup_in_names_stays_text(tmp_path: Path, runs: Path, names: dict[str,
     said = page.post("/api/say", json={"thing": nasty, "sample": 0}, headers=GOOD).json()
     assert said["source"][0]["word"] == words[3]
     assert json.dumps(said)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_stops_cleanly_as_soon_as_it_is_ready(runs: Path, number: int) -> None:
+    pytest.importorskip("uvicorn", reason="the extra `explorer` is not installed")
+    command = [sys.executable, "-m", "regard.cli.main", "explore", "--runs", str(runs), "--json",
+               "--no-browser", "--port", "0"]  # fmt: skip
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None and server.stderr is not None
+        assert "token=" in json.loads(server.stdout.readline())["url"]
+        server.send_signal(number)
+        assert server.wait(20) == 0
+        assert server.stdout.read() == server.stderr.read() == ""

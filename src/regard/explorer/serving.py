@@ -34,6 +34,8 @@ def serve(
     """Serve until interrupted or ended."""
     check_packages()
     token = check_token(host, token)
+    for number in (signal.SIGTERM, signal.SIGINT):  # the server stops first, then raises it again
+        signal.signal(number, _end)
     import uvicorn
 
     from regard.explorer.server import make_app
@@ -56,14 +58,17 @@ def serve(
         make_app(things, token, names), log_level="warning", access_log=False, lifespan="off",
         server_header=False, timeout_keep_alive=30, limit_concurrency=200, proxy_headers=False,
     )  # fmt: skip
-    server = uvicorn.Server(config)
-    tell(url, host, len(list(things)), as_json)
-    if browser:
-        webbrowser.open(url)
-    signal.signal(signal.SIGTERM, _end)  # the server stops first, and then raises it once more
-    signal.signal(signal.SIGINT, _end)
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            """Tell where it is when it is ready, and not before."""
+            await super().startup(sockets)
+            tell(url, host, len(list(things)), as_json)
+            if browser:
+                webbrowser.open(url)
+
     try:
-        server.run(sockets=[listener])
+        Server(config).run(sockets=[listener])
     finally:
         listener.close()
 
