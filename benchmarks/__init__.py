@@ -3,6 +3,7 @@
 from benchmarks import explorer as explorer
 from benchmarks import instruments as instruments
 from benchmarks import lookup as lookup
+from benchmarks import models as models
 from benchmarks import recurrences as recurrences
 from benchmarks import snell as snell
 from benchmarks import training as training
