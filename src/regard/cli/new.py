@@ -9,7 +9,7 @@ import typer
 
 from regard.cli._options import Json
 
-EXAMPLE = "regard new instrument entropy"
+EXAMPLE = "regard new instrument width"
 
 
 def new(
