@@ -121,3 +121,14 @@ def test_a_file_owns_its_name_before_it_is_imported(write: Write) -> None:
         things().register("apple")("mine")
     things().register("pear")("mine")
     assert list(things()) == ["apple", "pear"]
+
+
+def test_a_short_name_gives_way_to_a_plugins_member() -> None:
+    things = Registry[object]("thing", short={"old": "new"})
+    here = {"__name__": "regard.somewhere", "things": things}
+    exec("class New: ...\nthings.register('new')(New)", here)
+    assert things["old"] is here["New"]
+    mine = {"__name__": "mine", "things": things}
+    exec("class Old: ...\nthings.register('old')(Old)", mine)
+    assert things["old"] is mine["Old"] and things["new"] is here["New"]
+    assert things.origin("old") == "mine"

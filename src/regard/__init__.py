@@ -58,8 +58,8 @@ if TYPE_CHECKING:  # instruments as functions, by their names now and before, an
     from regard.instruments.scores import Scores as Scores
     from regard.instruments.scores import agreement as agreement
     from regard.instruments.scores import agreements as agreements
+    from regard.instruments.scores import attention_entropy as attention_entropy
     from regard.instruments.scores import contextualised as contextualised
-    from regard.instruments.scores import entropy as entropy
     from regard.instruments.scores import lexical_probe as lexical_probe
     from regard.instruments.scores import optimal_attention as optimal_attention
     from regard.instruments.scores import proxy_probe as proxy_probe

@@ -35,8 +35,8 @@ class Registry(Mapping[str, T], Generic[T]):
     - `modules` register what they like. Who lists the names imports them all; who asks for
       `paper/experiment` imports the one called `paper` first.
 
-    `aliases` are older names of members: accepted, not listed. Plugins may add members of their
-    own; they are imported before the first answer.
+    `aliases` are older names of members: accepted, not listed. `short` are other names, which a
+    plugin's member may take. Plugins are imported before the first answer.
     """
 
     def __init__(
@@ -47,9 +47,11 @@ class Registry(Mapping[str, T], Generic[T]):
         modules: Sequence[str] = (),
         dashes: bool = False,
         aliases: Mapping[str, str] | None = None,
+        short: Mapping[str, str] | None = None,
     ):
         self.what, self.rooms, self.modules, self.dashes = what, rooms, modules, dashes
-        self.aliases = dict(aliases or {})
+        self.short = dict(short or {})
+        self.aliases = {**(aliases or {}), **self.short}
         self._members: dict[str, T] = {}
         self._places: dict[str, str] = {}  # name -> module and qualified name of who has it
         self._modules: dict[str, str] = {}  # name -> module alone
@@ -74,6 +76,7 @@ class Registry(Mapping[str, T], Generic[T]):
                 )
             self._places[name], self._modules[name] = place, module
             self._members[name] = member  # type: ignore[assignment]  # M is a kind of T
+            self.aliases.pop(name, None)
             self.aliases |= dict.fromkeys(aliases, name)
             return member
 
@@ -90,7 +93,9 @@ class Registry(Mapping[str, T], Generic[T]):
             for home in self._likely_modules(name):
                 if not is_outside(home):
                     import_module(home)
-        if name in self.aliases and self.aliases[name] != name:
+        if self.aliases.get(name, name) != name:
+            if name in self.short:
+                return None
             return self._places.get(self.aliases[name]) or self._files.get(self.aliases[name])
         file = self._files.get(name, module)
         return self._places.get(name) if file == module else file

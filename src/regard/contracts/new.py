@@ -104,7 +104,8 @@ def _refuse_known(kind: str, name: str, module: str) -> None:
 
     registry = find_registries().get(kind)
     for one in {name, module}:
-        if registry is not None and one in registry and registry.origin(one) == "regard":
+        taken = registry is not None and one not in registry.short and one in registry
+        if registry is not None and taken and registry.origin(one) == "regard":
             raise RegardError(f"There is a {kind} '{one}' in Regard. Choose another name.")
 
 

@@ -170,7 +170,10 @@ OLD_NAMES = {
     "weights": "heatmaps",
 }
 INSTRUMENTS: Registry[Instrument[Any, Any]] = Registry(
-    "instrument", rooms=[f"regard.instruments.{room}" for room in ROOMS], aliases=OLD_NAMES
+    "instrument",
+    rooms=[f"regard.instruments.{room}" for room in ROOMS],
+    aliases=OLD_NAMES,
+    short={"entropy": "attention_entropy"},
 )
 
 

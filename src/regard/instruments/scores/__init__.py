@@ -4,7 +4,7 @@ from regard.instruments.scores._agreement import Agreement as Agreement
 from regard.instruments.scores._agreement import contextualised as contextualised
 from regard.instruments.scores._scores import Scores as Scores
 from regard.instruments.scores.agreement import agreements as agreements
-from regard.instruments.scores.entropy import entropy as entropy
+from regard.instruments.scores.attention_entropy import attention_entropy as attention_entropy
 from regard.instruments.scores.lexical_probe import lexical_probe as lexical_probe
 from regard.instruments.scores.optimal_attention import optimal_attention as optimal_attention
 from regard.instruments.scores.proxy_probe import proxy_probe as proxy_probe

@@ -1,4 +1,4 @@
-"""`entropy`: how widely each head of each layer spreads its attention."""
+"""`attention_entropy`: how widely each head of each layer spreads its attention."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class EntropyResult(Result[Entropies]):
         rows = tuple(to_floats(np.nan_to_num(row)) for row in grid)
         heat = Heat(sites, columns, rows, "entropy / log(positions)", 0.0, 1.0)
         return Figure(
-            "entropy",
+            "attention_entropy",
             "Mean entropy of attention over the positions it may look at: 0 where one has all"
             f" weight, 1 where all have the same. {self.over_seeds}.",
             (Panel("Layers and heads", "head", "attention", (heat,)),),
@@ -67,7 +67,7 @@ class EntropyResult(Result[Entropies]):
 
 
 @instrument(EntropyResult)
-def entropy(
+def attention_entropy(
     recording: Recording,
     site: str | None = None,
     layer: int | None = None,
