@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -87,9 +88,9 @@ def reproduce(
                 run_all(configs, runs, jobs, monitor, on=on)
                 return
             except RegardError as error:  # what can be measured is measured all the same
-                own = (fault for fault in error.faults if BUSY not in fault)
-                faults.extend(fault for fault in own if fault not in faults)
-                configs = _await_others(configs, error, runs or runs_folder())
+                busy = [fault for fault in error.faults if _is_elsewhere(fault)]
+                faults.extend(fault for fault in error.faults if fault not in [*busy, *faults])
+                configs = _await_others(configs, busy, runs or runs_folder())
 
     train(plans[name] for name in todo)
     conditions = {name: _runs_of(plans[name], runs) for name in todo}
@@ -121,9 +122,13 @@ def _there(plan: Plan, root: Path | None) -> list[Run]:
     return [run for runs in _runs_of(plan, root).values() for run in runs if run.done]
 
 
-def _await_others(configs: Sequence[RunConfig], error: RegardError, root: Path) -> list[RunConfig]:
+def _is_elsewhere(fault: str) -> bool:
+    """Whether another process is at the run; one that waited for itself would wait for ever."""
+    return BUSY in fault and f"(id {os.getpid()})" not in fault
+
+
+def _await_others(configs: Sequence[RunConfig], busy: Sequence[str], root: Path) -> list[RunConfig]:
     """The runs that other processes were at, once they are not: done by then, mostly."""
-    busy = [fault for fault in error.faults if BUSY in fault]
     others = [config for config in configs if any(config.name in fault for fault in busy)]
     for config in others:
         wait_for(root / config.name)
