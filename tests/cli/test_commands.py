@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -35,4 +36,4 @@ def test_help_lists_what_can_be_used(regard: Command) -> None:
 
 def test_version(regard: Command) -> None:
     done = regard("--version")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "regard 0.1.0\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"regard {version('regard')}\n", "")

@@ -108,8 +108,15 @@ SETTINGS: dict[str, dict[str, Any]] = {
 REFUSED = {
     "lexical_probe": "no lexical", "optimal_attention": "no values", "proxy_probe": "no proxy",
     "saliency": "no saliency", "gates": "no gates", "pull": "not a product",
+    "dictionary": "a learned map",
 }  # fmt: skip
-CAN = {("aed", "gates"), ("aed", "pull"), ("transformer", "pull")}
+CAN = {
+    ("aed", "dictionary"),
+    ("baan", "dictionary"),
+    ("aed", "gates"),
+    ("aed", "pull"),
+    ("transformer", "pull"),
+}
 READERS = [name for name in INSTRUMENTS if isinstance(INSTRUMENTS[name].takes, Recordings)]
 
 

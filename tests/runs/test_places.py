@@ -44,7 +44,7 @@ def test_what_is_no_regular_file_stays(kind: str, tmp_path: Path) -> None:
     else:
         path.symlink_to(outside)
     before = path.lstat().st_mode
-    with pytest.raises(RegardError, match="nothing was written"):
+    with pytest.raises(RegardError, match=r"nothing was written|is a folder"):
         regard.record(arrays(), out=path)
     with pytest.raises(RegardError, match="nothing was written"):
         write_whole(path, b"x")

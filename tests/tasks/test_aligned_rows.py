@@ -60,7 +60,7 @@ def test_alignments_are_filled_up_with_nowhere() -> None:
         ("a .\tx\t1.0", "the attention target '1.0' is not a whole number from 0 on"),
         ("a .\tx\t2", "the attention target 2 is outside the source, whose positions are 0 to 1"),
         ("a .\tx y\t0", "1 attention targets for 2 words of the target"),
-        ("a .\tx y\t0 1 1", "3 attention targets for 2 words of the target"),
+        ("a .\tx y\t0 1 1 1", "4 attention targets for 2 words of the target"),
         ("a .\tx\t", "0 attention targets for 1 words of the target"),
         ("", "the line is empty"),
     ],

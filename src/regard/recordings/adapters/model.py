@@ -227,12 +227,17 @@ def _check_outputs(count: int, vocabulary: Vocabulary) -> None:
         )
 
 
+STAGES = ("queries", "keys", "values", "bias", "scores", "weights")  # of one attention, in order
+
+
 def refuse_nan(arrays: Chunk) -> None:
     """Tell of what is not a number where it comes first on the way from source to logits."""
 
-    def place(name: str) -> tuple[bool, bool, int]:
-        layer = [int(part) for part in name.split(".") if part.isdecimal()]
-        return name.startswith("decoder"), name.endswith(".states"), layer[0] if layer else -1
+    def place(name: str) -> tuple[bool, bool, int, bool, int]:
+        *front, last = name.split(".")
+        layer = next((int(part) for part in front if part.isdecimal()), -1)
+        stage = STAGES.index(last) if last in STAGES else len(STAGES)
+        return name.startswith("decoder"), last == "states", layer, "cross" in front, stage
 
     for name in sorted(arrays, key=place):
         if arrays[name].dtype.kind == "f" and np.isnan(arrays[name]).any():
