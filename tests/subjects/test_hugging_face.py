@@ -229,3 +229,12 @@ def test_large_vocabularies_keep_only_what_was_seen(tiny: Callable[..., Any]) ->
     assert len(recording.compact.words("decoder")) < 10
     assert recording.inspect("breakdown").estimates()
     assert recording.decomposition.encoder.input.shape[0] < 10
+
+
+def test_a_folder_without_a_tokenizer_takes_no_texts(
+    tiny: Callable[..., Any], tmp_path: Path
+) -> None:
+    tiny("T5").save_pretrained(tmp_path)
+    subject = regard.hugging_face(tmp_path)
+    with pytest.raises(RegardError, match="no tokenizer"):
+        regard.record(subject, pairs=[("a text", "a text")])

@@ -32,7 +32,15 @@ def load_folder(folder: Path) -> tuple[Any, Any]:
         )
     except Exception:  # a folder need not have one; texts are refused then
         tokenizer = None
+    if tokenizer is not None and not _has_files(folder, tokenizer):
+        tokenizer = None  # made up from the configuration: it would drop every word of a text
     return model, tokenizer
+
+
+def _has_files(folder: Path, tokenizer: Any) -> bool:
+    """Whether a folder holds the words of a tokenizer that was loaded from it."""
+    names = {"tokenizer.json", *getattr(tokenizer, "vocab_files_names", {}).values()}
+    return any((folder / name).is_file() for name in names)
 
 
 def _try(kind: Any, folder: Path) -> Any:
