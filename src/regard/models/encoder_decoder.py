@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.config import Config
 from regard.models.encoder_decoder_config import EncoderDecoderConfig
@@ -15,6 +15,7 @@ from regard.models.kernels.layout import Layout
 from regard.models.kernels.recurrence import recur
 from regard.models.layers.attention import AdditiveReLU, Site, join_steps
 from regard.models.layers.cells import CELLS, Inputs, State, TorchCell, vectors
+from regard.models.layers.dropping import drop_out
 from regard.models.layers.embedding import pass_point
 from regard.models.layers.encoder import FeedForward, Gates, run
 from regard.models.layers.focus import FullFocus
@@ -163,7 +164,7 @@ class EncoderDecoder(EncoderDecoderParts):
         """What enters a layer, with dropout between layers, as in `torch.nn.LSTM`."""
         if not (self.training and self.config.dropout and 0 < layer < self.config.layers):
             return x
-        return nn.functional.dropout(vectors(x), self.config.dropout)
+        return drop_out(vectors(x), self.config.dropout)
 
     def _counts(self, memory: Memory) -> bool:
         """Whether the decoder's state ends in the number of the step."""
