@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -122,8 +123,8 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def progress_bars() -> Iterator[Bars | None]:
-    """Bars while something long goes on; nothing where there is no terminal."""
-    if not err.is_terminal:
+    """Bars while something long goes on; nothing where there is no terminal, or not only we."""
+    if not err.is_terminal or os.environ.get("RANK", "0") != "0":
         yield None
         return
     columns = (

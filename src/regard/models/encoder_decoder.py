@@ -211,6 +211,7 @@ class EncoderDecoder(EncoderDecoderParts):
             and issubclass(CELLS[config.cell], TorchCell)
             and CELLS[config.cell].kernel is not None
             and self.decoder[0].outweighs(len(memory.states))  # type: ignore[index, operator]
+            and not torch.is_autocast_enabled("cpu")  # it mixes precisions
         )
 
     def _walk_by_hand(self, memory: Memory, inputs: Tensor, forced: Tensor) -> Output:

@@ -31,7 +31,7 @@ from regard.runs.files import (
 )
 from regard.runs.members import code_of, warn_of_changes
 from regard.runs.places import naming, require_regular
-from regard.runs.processes import is_first, join, launch, places
+from regard.runs.processes import is_first, join, launch, team_size
 from regard.runs.provenance import provenance
 from regard.runs.run import SIZES, Run, final_metrics, runs_folder
 from regard.runs.weights import require_file
@@ -62,7 +62,7 @@ def train(
 
     >>> run = regard.train("addition", model="chapter36", seed=1, updates=500)  # doctest: +SKIP
     """
-    config = assemble(task, model, seed, for_all_places(settings))
+    config = assemble(task, model, seed, as_team(settings))
     root = None if out is None else Path(out)
     if again and is_first():
         forget(config, root)
@@ -76,10 +76,10 @@ def train(
     return execute(config, root, watch if bar else None, preset=model)
 
 
-def for_all_places(settings: Mapping[str, Any]) -> dict[str, Any]:
+def as_team(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a run that all processes make together, where torchrun started several."""
     said = {"processes", "training.processes"} & set(settings)
-    together = {"training.processes": places()} if places() > 1 and not said else {}
+    together = {"training.processes": team_size()} if team_size() > 1 and not said else {}
     return {**settings, **together}
 
 
@@ -184,7 +184,7 @@ def execute(
     """The run of a configuration: taken from disk if it is there, gone on with if it was cut."""
     root = root or runs_folder()
     run = Run(root / config.name, config)
-    if config.training.processes > places() == 1:
+    if config.training.processes > team_size() == 1:
         if run.done:
             warn_of_changes([run])
         else:

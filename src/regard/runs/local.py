@@ -23,7 +23,8 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 def train_locally(configs: Sequence[RunConfig], orders: Orders) -> list[str]:
     """Have all runs made by processes of this machine, or by this one; returns the faults."""
-    jobs = min(orders.jobs or cores(), len(configs))
+    widest = max(config.training.processes for config in configs)
+    jobs = min(orders.jobs or max(1, cores() // widest), len(configs))
     apart = [config for config in configs if jobs > 1 and is_portable(config)]
     faults = _Pool(apart, orders).work(jobs) if apart else []
     for config in configs:

@@ -25,27 +25,39 @@ import torch.distributed as processes
 from regard.errors import RegardError
 from regard.runs.config import RunConfig
 from regard.runs.members import environment_for, is_portable
-from regard.training.ranks import ALONE, LOST, Ranks
+from regard.training.ranks import ALONE, LOST, LostProcess, Ranks
 
 STORE = "REGARD_STORE"  # a file by which the processes of one machine find each other
 PATIENCE = timedelta(hours=2)  # for a process that lives and says nothing: it may evaluate
+_joined: list[int] = []  # by which number this process has found the others
 GRACE = 3.0  # seconds in which the process that died is found, once another one misses it
 
 
-def places() -> int:
+def team_size() -> int:
     """How many processes whoever started this one has started: by torchrun, or by `launch`."""
     return int(os.environ.get("WORLD_SIZE", 1)) if "RANK" in os.environ else 1
 
 
 def is_first() -> bool:
     """Whether this process is the one that writes and speaks."""
-    return places() == 1 or int(os.environ["RANK"]) == 0
+    return team_size() == 1 or int(os.environ["RANK"]) == 0
+
+
+@contextmanager
+def one_voice() -> Iterator[None]:
+    """Of several processes the first one tells what is wrong, or one that is wrong alone."""
+    try:
+        yield
+    except RegardError as error:
+        if is_first() or (_joined and not isinstance(error, LostProcess)):
+            raise
+        raise SystemExit(2) from None
 
 
 @contextmanager
 def join(config: RunConfig) -> Iterator[Ranks]:
     """This process as one of those that make a run; alone where the run says so."""
-    wanted, found = config.training.processes, places()
+    wanted, found = config.training.processes, team_size()
     if wanted != found:
         raise RegardError(
             f"This process is one of {found}, and the run is made by {wanted}"
@@ -67,6 +79,7 @@ def join(config: RunConfig) -> Iterator[Ranks]:
         world_size=wanted,
         timeout=PATIENCE,
     )
+    _joined.append(rank)
     try:
         yield Ranks(rank, wanted, config.training.device)
     finally:

@@ -130,8 +130,9 @@ class Trainer:
 
         Of a piece of a `whole` batch, its part of both.
         """
-        average = self.config.average
-        logits = output.logits.float()
+        average, logits = self.config.average, output.logits
+        if logits.dtype == torch.bfloat16:
+            logits = logits.float()
         loss = likelihood(logits, batch.target, batch.target_mask, average, whole)
         value = float(loss.detach())
         if self.config.guidance > 0 and self.config.guidance_by == "loss":

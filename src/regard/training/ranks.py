@@ -17,7 +17,6 @@ from torch.nn.functional import pad
 
 from regard.errors import RegardError
 
-
 LOST = (
     "Another process of this run has ended, so this one stopped, too."
     " Ask again and the run goes on from its last checkpoint."
