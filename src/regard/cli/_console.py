@@ -87,6 +87,7 @@ class Bars:
         self.bars = progress
         self.rows: dict[str, TaskID] = {}
         self.overall: TaskID | None = None
+        self.failures = 0
 
     def expect(self, count: int) -> None:
         """So many runs are to come."""
@@ -109,6 +110,15 @@ class Bars:
             self.bars.remove_task(row)
         if self.overall is not None:
             self.bars.advance(self.overall)
+
+    def failed(self, config: RunConfig, faults: Iterable[str]) -> None:
+        """A run was given up; what was wrong is told at the end."""
+        row = self.rows.pop(config.name, None)
+        if row is not None:
+            self.bars.remove_task(row)
+        self.failures += 1
+        if self.overall is not None:
+            self.bars.update(self.overall, note=f"{self.failures} failed")
 
 
 @contextmanager

@@ -77,11 +77,17 @@ def _over_seeds(runs: list[Run]) -> dict[str, Estimate]:
     }
 
 
+def _hours(run: Run) -> float:
+    """What a run has cost, in hours of one core."""
+    return float(run.summary.get("seconds", 0)) * run.config.training.processes / 3600
+
+
 def _summary(runs: list[Run]) -> dict[str, Any]:
     if len(runs) == 1:
         run = runs[0]
         return {"run": str(run.folder), **run.summary, "config": run.config.to_json()}
     return {
         "runs": [{"run": str(run.folder), **run.summary} for run in runs],
+        "core_hours": round(sum(_hours(run) for run in runs), 4),
         "metrics": {name: value.to_json() for name, value in _over_seeds(runs).items()},
     }

@@ -96,13 +96,19 @@ class Silent:
 class Folder:
     """The keeper of one run: metrics are appended, checkpoints replaced, each in whole pieces."""
 
-    def __init__(self, folder: Path, watch: Watch | None):
+    def __init__(self, folder: Path, watch: Watch | None, began: float):
         self.folder, self.watch = folder, watch
         self.path = require_regular(folder / "metrics.jsonl")
         self.metrics = self.path.open("ab+")
         self.digest = sha256()  # of the metrics so far
         self.accuracy: float | None = None
         self.total = 0
+        self.before, self.began = 0.0, began  # seconds of those who were cut; when we began
+
+    @property
+    def seconds(self) -> float:
+        """The time that the run has taken so far, up to its checkpoints where it was cut."""
+        return self.before + time.perf_counter() - self.began
 
     def log(self, row: dict[str, Any]) -> None:
         """Append a row; a reader sees it at the next checkpoint at the latest."""
@@ -128,6 +134,7 @@ class Folder:
                 write_noted(self.folder, path, weights)
         state["metrics_size"] = torch.tensor(self.metrics.tell())
         state["metrics_hash"] = torch.tensor(list(self.digest.digest()), dtype=torch.uint8)
+        state["seconds"] = torch.tensor(self.seconds, dtype=torch.float64)
         write_tensors(self.folder / "state.safetensors", state)
 
     def resume(self, trainer: Trainer) -> None:
@@ -137,6 +144,7 @@ class Folder:
         if path.is_file():
             state = read_tensors(path)
             size = self._check_metrics(state)
+            self.before = float(state.pop("seconds", 0.0))
             try:
                 trainer.load_state(state)
             except (KeyError, ValueError, RuntimeError) as error:
@@ -253,14 +261,14 @@ def forget(config: RunConfig, root: Path | None = None) -> None:
 
 
 def _train(run: Run, watch: Watch | None, ranks: Ranks) -> None:
-    config, started = run.config, time.perf_counter()
+    config, began = run.config, time.perf_counter()
     task = config.make_task()
     sizes = dict(zip(("source", "target"), sizes_of(task), strict=True))
     write_noted(run.folder, run.folder / SIZES, as_json(sizes))
     if isinstance(task, Spoken):
         scorer()  # better to miss it now than after the training
     trainer = _make_trainer(config, ranks)
-    keeper = Folder(run.folder, watch)
+    keeper = Folder(run.folder, watch, began)
     try:
         keeper.resume(trainer)
         if ranks.size > 1:
@@ -282,7 +290,7 @@ def _train(run: Run, watch: Watch | None, ranks: Ranks) -> None:
             "metrics": metrics,
             "updates": trainer.update,
             "parameters": model.parameter_count,
-            "seconds": round(time.perf_counter() - started, 2),
+            "seconds": round(keeper.seconds, 2),
             "weights": run.weights(),
         }
     )

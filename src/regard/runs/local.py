@@ -17,6 +17,7 @@ from regard.runs.config import RunConfig
 from regard.runs.execution import execute
 from regard.runs.members import environment_for, is_portable
 from regard.runs.orders import Orders
+from regard.training.ranks import LostProcess
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -45,7 +46,11 @@ def train_in_this_process(config: RunConfig, orders: Orders) -> tuple[str, ...]:
     watch = partial(orders.monitor.progress, config) if orders.monitor else None
     try:
         execute(config, orders.root, watch, orders.preset)
+    except LostProcess:  # who misses another has no fault
+        raise
     except RegardError as error:
+        if orders.monitor:
+            orders.monitor.failed(config, error.faults)
         return error.faults
     if orders.monitor:
         orders.monitor.finished(config)
@@ -127,18 +132,25 @@ class _Pool:
             event = news["event"]
             with self.lock:
                 if event == "failed":
-                    self.faults += news["faults"]
+                    self._give_up(config, *news["faults"])
                 elif event == "done" and monitor:
                     monitor.finished(config)
                 elif event == "progress" and monitor:
                     monitor.progress(config, *news["numbers"])
             if event != "progress":
                 return True
-        self._fault(
-            f"The process that trained {config.name} ended with code {worker.wait()}."
-            " Ask again and the run goes on from its last checkpoint."
-        )
+        with self.lock:
+            self._give_up(
+                config,
+                f"The process that trained {config.name} ended with code {worker.wait()}."
+                " Ask again and the run goes on from its last checkpoint.",
+            )
         return False
+
+    def _give_up(self, config: RunConfig, *faults: str) -> None:
+        self.faults += faults
+        if self.orders.monitor:
+            self.orders.monitor.failed(config, faults)
 
     def _fault(self, fault: str) -> None:
         with self.lock:

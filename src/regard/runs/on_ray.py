@@ -240,6 +240,8 @@ class _Driver:
 
     def _give_up(self, name: str, *faults: str) -> None:
         self.faults += faults
+        if self.orders.monitor:
+            self.orders.monitor.failed(self.configs[name], faults)
         for ref in [ref for ref, other in self.flying.items() if other == name]:
             self.ray.cancel(ref, force=True)
             del self.flying[ref]
