@@ -170,5 +170,5 @@ def test_faults_are_told(cluster: Any, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_processes_of_one_run_need_one_node(cluster: Any, tmp_path: Path) -> None:
-    with pytest.raises(RegardError, match="No node has the 2 CPUs .*the largest has 1"):
+    with pytest.raises(RegardError, match=r"No node has the 2 CPUs .*the largest has 1"):
         run_all(configs(1, processes=2), tmp_path, on="ray")
