@@ -21,6 +21,12 @@ class Arrays:
     def __init__(self, arrays: Mapping[str, Array], where: str):
         self.arrays, self.where, self.taken = dict(arrays), where, set[str]()
 
+    @classmethod
+    def of(cls, tensors: Mapping[str, Any], where: str) -> Arrays:
+        """Those of a checkpoint, of whatever precision; what is no tensor is left out."""
+        known = {n: x for n, x in tensors.items() if isinstance(x, Tensor)}
+        return cls({n: x.detach().float().numpy() for n, x in known.items()}, where)
+
     def __contains__(self, name: object) -> bool:
         return name in self.arrays
 
@@ -30,6 +36,12 @@ class Arrays:
             raise RegardError(f"{self.where} lacks '{name}', so it is not the model it looks like.")
         self.taken.add(name)
         return torch.from_numpy(np.array(self.arrays[name], dtype=np.float32))
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of an array that must be there."""
+        if name not in self.arrays:
+            raise RegardError(f"{self.where} lacks '{name}', so it is not the model it looks like.")
+        return self.arrays[name].shape
 
     def number(self, name: str, otherwise: float) -> float:
         """A single number, such as a setting."""

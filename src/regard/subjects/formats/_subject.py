@@ -7,12 +7,26 @@ from typing import Any
 
 import torch
 
+from regard.errors import RegardError
 from regard.models.seq2seq import Seq2Seq
-from regard.subjects.lexicon import Lexicon
+from regard.subjects.lexicon import Lexicon, find_marker
 from regard.subjects.subject import LIMIT, Pair, Subject
 from regard.tasks.batch import Batch, pad
 
 ROWS = 32
+
+
+def make_lexicon(
+    words: Sequence[str], pad: str, start: str | None, end: str, size: int, where: str
+) -> Lexicon:
+    """The words of one side, which are as many as the model has, and those that are special."""
+    if len(words) != size:
+        raise RegardError(f"{where} has {len(words)} words, but the model has {size}.")
+    numbers = {word: number for number, word in enumerate(words)}
+    special = {numbers[word] for word in ("<s>", "</s>", pad) if word in numbers}
+    first = None if start is None else numbers.get(start)
+    return Lexicon(tuple(words), numbers.get(pad), first, numbers.get(end),
+                   frozenset(special), find_marker(words))  # fmt: skip
 
 
 class FormatSubject(Subject):
