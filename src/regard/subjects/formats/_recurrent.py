@@ -7,9 +7,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
-from torch import nn
+import torch
+from torch import Tensor, nn
+
+from regard.errors import RegardError
 
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_decoder_config import EncoderDecoderConfig
@@ -18,6 +22,7 @@ from regard.models.layers.cells import CELLS, RecurrentCell, State
 from regard.models.layers.embedding import Embedding
 from regard.models.layers.encoder import Encoder
 from regard.models.layers.hook_point import HookPoint
+from regard.models.layers.positions import Sinusoidal
 from regard.models.layers.readout import Readout
 from regard.models.parts import Parts
 from regard.models.seq2seq import Seq2Seq
@@ -50,8 +55,26 @@ class Plan:
         return len(CELLS[self.cell].state_names)
 
 
+class Given(Sinusoidal):
+    """Positions as a file has them."""
+
+    table: Tensor
+
+    def __init__(self, table: Tensor):
+        nn.Module.__init__(self)
+        self.register_buffer("table", table, persistent=False)
+
+    def forward(self, start: int, stop: int) -> Tensor:
+        """(stop - start, size)"""
+        if stop > len(self.table):
+            raise RegardError(f"A sentence has {stop} words, the model knows {len(self.table)}.")
+        return self.table[start:stop]
+
+
 class Recurrent(EncoderDecoder):
     """Regard's own encoder-decoder, whose parts have the sizes that a file says."""
+
+    positions: Given | None
 
     def __init__(self, plan: Plan, attention: Attention | None, start: Start):
         Seq2Seq.__init__(self)  # the parts are not built by settings
@@ -83,6 +106,15 @@ class Recurrent(EncoderDecoder):
         """As the program does it."""
         first: State = self.start(finals)
         return first
+
+    @torch.no_grad()
+    def add_positions(self, table: Embedding, positions: Tensor) -> None:
+        """Positions (count, size) that both sides add, and the words' vectors with their factor."""
+        if self.positions is not None and self.positions.table.shape != positions.shape:
+            raise RegardError("Words of both sides have vectors of two sizes, to which positions are"
+                              " added. That is not known here.")  # fmt: skip
+        table.weight.mul_(math.sqrt(table.size))
+        self.positions = Given(positions)
 
     def parts(self) -> Parts:
         """See `NamedParts`; what the decoder starts from is made on the encoder's side."""

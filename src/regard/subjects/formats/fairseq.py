@@ -33,8 +33,13 @@ DECODER = Names(
     ("self_attn_layer_norm", "encoder_attn_layer_norm", "final_layer_norm"), "fc1", "fc2",
 )  # fmt: skip
 CHECKPOINTS = ("checkpoint_best.pt", "model.pt", "checkpoint_last.pt")
-# What nothing is computed with: numbers of formats, and where positions were to be put.
-UNUSED = ("coder.version", "embed_positions._float_tensor")
+# What nothing is computed with: numbers of formats, where positions were to be put, and copies of
+# a layer's maps, which fairseq makes anew when it loads.
+UNUSED = (
+    "coder.version", "embed_positions._float_tensor",
+    *(f".{part}_{kind}" for part in ("in_proj", "out_proj", "fc1", "fc2")
+      for kind in ("weight", "bias")),
+)  # fmt: skip
 
 
 def fairseq(

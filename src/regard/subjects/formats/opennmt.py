@@ -82,7 +82,7 @@ def opennmt(file: str | Path) -> FormatSubject:
 
 def make_subject(
     model: Seq2Seq, vocab: Mapping[str, Any], sizes: tuple[int, int], origin: dict[str, Any],
-    held: Arrays,
+    held: Arrays, ignored: tuple[str, ...] = (),
 ) -> FormatSubject:  # fmt: skip
     """The model with the words that OpenNMT-py and eole keep beside it; sources have no end."""
     specials = vocab.get("specials") or {}
@@ -91,7 +91,7 @@ def make_subject(
     start = str(vocab.get("decoder_start_token") or "<s>")
     source = make_lexicon(vocab["src"], pad, None, end, sizes[0], held.where)
     target = make_lexicon(vocab["tgt"], pad, start, end, sizes[1], held.where)
-    return FormatSubject(model, (source, target), origin, held.finish(), ends_source=False)
+    return FormatSubject(model, (source, target), origin, held.finish(ignored), ends_source=False)
 
 
 def build_recurrent(
@@ -119,6 +119,9 @@ def build_recurrent(
     model = Recurrent(plan, attention, start)
     held.fill(model.source_embedding.weight, tables[0])
     held.fill(model.target_embedding.weight, tables[1])
+    for table, where in zip((model.source_embedding, model.target_embedding), positions, strict=True):
+        if where in held:  # eole adds them to what its cells read, too
+            model.add_positions(table, held.take(where)[:, 0])
     fill_cells(held, model.encoder.ahead, "encoder.rnn", False)
     fill_cells(held, model.encoder.back, "encoder.rnn", False, "_reverse")
     fill_cells(held, model.decoder, name, listed)  # type: ignore[arg-type]
