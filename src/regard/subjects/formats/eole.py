@@ -62,10 +62,11 @@ def eole(folder: str | Path) -> FormatSubject:
     held = Arrays.of(tensors, str(folder))
     tables = (TABLES[0], TABLES[1] if TABLES[1] in held else TABLES[0])
     network: Seq2Seq
-    if "encoder.rnn.weight_ih_l0" in held:
-        network = build_recurrent(held, tables, ("src_emb.pe.pe", "tgt_emb.pe.pe"))
-    else:
-        network = _build_transformer(held, said, tables)
+    with held.building():
+        if "encoder.rnn.weight_ih_l0" in held:
+            network = build_recurrent(held, tables, ("src_emb.pe.pe", "tgt_emb.pe.pe"))
+        else:
+            network = _build_transformer(held, said, tables)
     sizes = (held.shape(tables[0])[0], held.shape(tables[1])[0])
     origin = {"adapter": "eole", "model": str(said["encoder"].get("encoder_type")),
               "folder": folder.name}  # fmt: skip

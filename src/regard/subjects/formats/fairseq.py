@@ -61,13 +61,14 @@ def fairseq(
         raise RegardError(f"{path} has no model with settings, so fairseq did not write it whole.")
     held = Arrays.of(found["model"], str(path))
     network: Seq2Seq
-    if "encoder.lstm.weight_ih_l0" in held:
-        network = _build_recurrent(held)
-    elif "encoder.layers.0.self_attn.q_proj.weight" in held:
-        network = _build_transformer(held, said)
-    else:
-        raise RegardError(f"{path} is a '{said.get('arch') or said.get('_name')}'. Only fairseq's"
-                          " lstm and transformer are read.")  # fmt: skip
+    kind = str(said.get("arch") or said.get("_name"))
+    with held.building():
+        if "encoder.lstm.weight_ih_l0" in held:
+            network = _build_recurrent(held)
+        elif "encoder.layers.0.self_attn.q_proj.weight" in held:
+            network = _build_transformer(held, said)
+        else:
+            raise RegardError(f"{path} is a '{kind}'. Only fairseq's lstm and transformer are read.")
     report = held.finish(UNUSED)
     lexicons = [
         _read_words(file, held.shape(table)[0], side)
@@ -75,7 +76,6 @@ def fairseq(
             _find_words(path, said, dictionaries), TABLES, ("source", "target"), strict=True
         )
     ]
-    kind = str(said.get("arch") or said.get("_name"))
     origin = {"adapter": "fairseq", "model": kind, "file": path.name}
     return FormatSubject(network, (lexicons[0], lexicons[1]), origin, report)
 

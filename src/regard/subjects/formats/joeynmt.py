@@ -52,10 +52,11 @@ def joeynmt(folder: str | Path, checkpoint: str | None = None) -> FormatSubject:
         raise RegardError(f"{path} has no 'model_state', so JoeyNMT did not write it.")
     held = Arrays.of(state, str(path))
     model: Seq2Seq
-    if "encoder.rnn.weight_ih_l0" in held:
-        model = _build_recurrent(held, encoder, decoder)
-    else:
-        model = _build_transformer(held, encoder, decoder)
+    with held.building():
+        if "encoder.rnn.weight_ih_l0" in held:
+            model = _build_recurrent(held, encoder, decoder)
+        else:
+            model = _build_transformer(held, encoder, decoder)
     report = held.finish((".pe.pe",))
     data = config.get("data", {})
     lexicons = [

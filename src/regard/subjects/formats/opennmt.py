@@ -71,10 +71,11 @@ def opennmt(file: str | Path) -> FormatSubject:
     held = Arrays.of({**found["model"], **output}, str(path))
     tables = (TABLE.format("encoder"), TABLE.format("decoder"))
     model: Seq2Seq
-    if "encoder.rnn.weight_ih_l0" in held:
-        model = build_recurrent(held, tables)
-    else:
-        model = _build_transformer(held, said, tables)
+    with held.building():
+        if "encoder.rnn.weight_ih_l0" in held:
+            model = build_recurrent(held, tables)
+        else:
+            model = _build_transformer(held, said, tables)
     sizes = (held.shape(tables[0])[0], held.shape(tables[1])[0])
     origin = {"adapter": "opennmt", "model": str(said.get("encoder_type")), "file": path.name}
     return make_subject(model, found["vocab"], sizes, origin, held)
