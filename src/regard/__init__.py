@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # the front: train, record, look, check the papers
     from regard.subjects.formats.fairseq import fairseq as fairseq
     from regard.subjects.formats.joeynmt import joeynmt as joeynmt
     from regard.subjects.formats.marian import marian as marian
+    from regard.subjects.formats.onnx import onnx as onnx
     from regard.subjects.formats.opennmt import opennmt as opennmt
     from regard.subjects.hugging_face.door import hugging_face as hugging_face
     from regard.subjects.modules.at import at as at

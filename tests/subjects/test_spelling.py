@@ -128,7 +128,10 @@ def test_record_takes_the_subjects_words(subject: Speller, kind: str) -> None:
     assert recording.words("encoder") == tuple(WORDS[kind][0])
     assert recording.shape("encoder.words") == (2, 4)
     target = subject.lexicons["decoder"]
-    assert recording["decoder.words"][1, :3].tolist() == [target.start, *target.encode(["B", "IY1"])]
+    assert recording["decoder.words"][1, :3].tolist() == [
+        target.start,
+        *target.encode(["B", "IY1"]),
+    ]
     logits = recording["decoder.states"] @ recording.readout("state").T + recording["readout.bias"]
     if "attention.weights" in recording:
         context = recording["weights"][:, 0] @ recording["encoder.states"]

@@ -36,9 +36,6 @@ class EncoderDecoderParts(Seq2Seq):
                 nn.init.uniform_(parameter, -config.uniform, config.uniform)
 
     target_embedding: Embedding
-    # Whether what the output layer read is fed beside the next word (Luong et al. 2015, 3.3). No
-    # setting: models of other programs have it.
-    feeds: bool = False
 
     def _build(self, source_words: int, target_words: int) -> None:
         config = self.config

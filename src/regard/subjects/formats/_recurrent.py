@@ -1,8 +1,8 @@
 """A recurrent encoder-decoder as other programs have it, with sizes and a start of its own.
 
-    s_t = cells([word; a_{t-1}], s_{t-1})       a is fed beside the word where the program does so
-    α_t = softmax over the source of score(s_t, m_s),  c_t = Σ_s α_ts m_s
-    a_t = f(V [s_t; c_t] + v),  logits = W a_t + b
+s_t = cells([word; a_{t-1}], s_{t-1})       a is fed beside the word where the program does so
+α_t = softmax over the source of score(s_t, m_s),  c_t = Σ_s α_ts m_s
+a_t = f(V [s_t; c_t] + v),  logits = W a_t + b
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import RegardError
-
 from regard.models.encoder_decoder import EncoderDecoder
 from regard.models.encoder_decoder_config import EncoderDecoderConfig
 from regard.models.layers.attention import ATTENTIONS, Attention
@@ -81,7 +80,12 @@ class Recurrent(EncoderDecoder):
         hidden, layers = plan.decoder
         kind = CELLS[plan.cell]
         self.config = EncoderDecoderConfig(cell=plan.cell, hidden=hidden, layers=layers)
-        self.per_layer, self.feeds, self.positions, self.focus = plan.members, plan.feeds, None, None
+        self.per_layer, self.feeds, self.positions, self.focus = (
+            plan.members,
+            plan.feeds,
+            None,
+            None,
+        )
         self.source_vectors = HookPoint("encoder.embedding", "encoder")
         self.target_vectors = HookPoint("decoder.embedding", "decoder")
         self.source_states = HookPoint("encoder.states", "encoder")

@@ -151,7 +151,9 @@ def join_stacks(
     return PlainTransformer(encoder, decoder, readout)
 
 
-def refuse_settings(where: str, said: Mapping[str, Any], known: Mapping[str, Sequence[Any]]) -> None:
+def refuse_settings(
+    where: str, said: Mapping[str, Any], known: Mapping[str, Sequence[Any]]
+) -> None:
     """Settings whose values this reader does not know; all at once."""
     faults = [
         f"{where} has {name}={said[name]!r}, which is not known here: only"

@@ -9,7 +9,9 @@ from typing import Any
 
 from regard.errors import RegardError
 
-LINE = re.compile(r"""(?P<indent> *)(?P<key>"[^"]*"|'[^']*'|[^\s:#'"\[{-][^:#]*):(?:\s+(?P<value>.*))?$""")
+LINE = re.compile(
+    r"""(?P<indent> *)(?P<key>"[^"]*"|'[^']*'|[^\s:#'"\[{-][^:#]*):(?:\s+(?P<value>.*))?$"""
+)
 ITEM = re.compile(r" *- ?(?P<value>.*)$")
 WORDS = {"true": True, "false": False, "yes": True, "no": False, "null": None, "~": None, "": None}
 

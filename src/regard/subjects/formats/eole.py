@@ -50,7 +50,10 @@ def eole(folder: str | Path) -> FormatSubject:
     >>> subject = regard.eole("models/wmt17/step_50000")                   # doctest: +SKIP
     """
     folder = Path(folder)
-    model, vocab = _read_json(folder / "config.json").get("model"), _read_json(folder / "vocab.json")
+    model, vocab = (
+        _read_json(folder / "config.json").get("model"),
+        _read_json(folder / "vocab.json"),
+    )
     files = sorted(folder.glob("model.*.safetensors"))
     if not files or not isinstance(model, dict):
         raise RegardError(f"{folder} lacks model.00.safetensors, or a model in its config.json.")
@@ -104,8 +107,14 @@ def _build_transformer(
             positions = held.take(f"{where}.weight")
         stacks.append(
             make_stack(
-                held, side, names, table, f"{side}.layer_norm", positions,  # type: ignore[arg-type]
-                heads=int(own.get("heads", 8)), epsilon=float(own.get("norm_eps", 1e-5)),
+                held,
+                side,
+                names,
+                table,
+                f"{side}.layer_norm",
+                positions,  # type: ignore[arg-type]
+                heads=int(own.get("heads", 8)),
+                epsilon=float(own.get("norm_eps", 1e-5)),
                 activation=ACTIVATIONS[own.get("mlp_activation_fn", "relu")],
                 scale_embeddings=computed,
             )  # fmt: skip

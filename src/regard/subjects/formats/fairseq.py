@@ -16,7 +16,14 @@ from regard.subjects.formats._recurrent import Plan, Recurrent, attend
 from regard.subjects.formats._starts import Projected, Start
 from regard.subjects.formats._subject import FormatSubject, make_lexicon
 from regard.subjects.formats._torch_layers import (
-    LONGEST, Names, fill_cells, fill_linear, fill_turned, join_stacks, make_stack, read_cells,
+    LONGEST,
+    Names,
+    fill_cells,
+    fill_linear,
+    fill_turned,
+    join_stacks,
+    make_stack,
+    read_cells,
     refuse_settings,
 )  # fmt: skip
 from regard.subjects.formats._transformer import sinusoids
@@ -42,9 +49,7 @@ UNUSED = (
 )  # fmt: skip
 
 
-def fairseq(
-    model: str | Path, dictionaries: Sequence[str | Path] | None = None
-) -> FormatSubject:
+def fairseq(model: str | Path, dictionaries: Sequence[str | Path] | None = None) -> FormatSubject:
     """The model in a checkpoint of fairseq; nothing in it is run.
 
     `model` is the file, or a folder with `checkpoint_best.pt`; `dictionaries` are the `dict.XX.txt`
@@ -68,7 +73,9 @@ def fairseq(
         elif "encoder.layers.0.self_attn.q_proj.weight" in held:
             network = _build_transformer(held, said)
         else:
-            raise RegardError(f"{path} is a '{kind}'. Only fairseq's lstm and transformer are read.")
+            raise RegardError(
+                f"{path} is a '{kind}'. Only fairseq's lstm and transformer are read."
+            )
     report = held.finish(UNUSED)
     lexicons = [
         _read_words(file, held.shape(table)[0], side)

@@ -16,7 +16,13 @@ from regard.subjects.formats._recurrent import Plan, Recurrent, attend
 from regard.subjects.formats._starts import FromTop, FromZeros, Start
 from regard.subjects.formats._subject import FormatSubject, make_lexicon
 from regard.subjects.formats._torch_layers import (
-    Names, fill_cells, fill_linear, join_stacks, make_stack, read_cells, refuse_settings,
+    Names,
+    fill_cells,
+    fill_linear,
+    join_stacks,
+    make_stack,
+    read_cells,
+    refuse_settings,
 )  # fmt: skip
 from regard.subjects.formats._yaml import read_yaml
 from regard.subjects.formats.torch_files import read_checkpoint
@@ -138,9 +144,7 @@ def _start(held: Arrays, plan: Plan, decoder: dict[str, Any]) -> Start:
     return start
 
 
-def _build_transformer(
-    held: Arrays, encoder: dict[str, Any], decoder: dict[str, Any]
-) -> Seq2Seq:
+def _build_transformer(held: Arrays, encoder: dict[str, Any], decoder: dict[str, Any]) -> Seq2Seq:
     stacks = []
     for side, said, names, table in (("encoder", encoder, ENCODER, TABLES[0]),
                                      ("decoder", decoder, DECODER, TABLES[1])):  # fmt: skip
@@ -152,8 +156,15 @@ def _build_transformer(
         pre = said.get("layer_norm", "pre" if first else "post") == "pre"
         stacks.append(
             make_stack(
-                held, side, names, table, final, held.take(f"{side}.pe.pe")[0],  # type: ignore[arg-type]
-                heads=int(said["num_heads"]), pre_norm=pre, epsilon=1e-6,
+                held,
+                side,
+                names,
+                table,
+                final,
+                held.take(f"{side}.pe.pe")[0],  # type: ignore[arg-type]
+                heads=int(said["num_heads"]),
+                pre_norm=pre,
+                epsilon=1e-6,
                 activation=said.get("activation", "relu"),
                 scale_embeddings=bool(said.get("embeddings", {}).get("scale", False)),
             )  # fmt: skip

@@ -15,7 +15,13 @@ from regard.subjects.formats._recurrent import Plan, Recurrent, attend
 from regard.subjects.formats._starts import Bridged, Start
 from regard.subjects.formats._subject import FormatSubject, make_lexicon
 from regard.subjects.formats._torch_layers import (
-    Names, fill_cells, fill_linear, fill_turned, join_stacks, make_stack, read_cells,
+    Names,
+    fill_cells,
+    fill_linear,
+    fill_turned,
+    join_stacks,
+    make_stack,
+    read_cells,
     refuse_settings,
 )  # fmt: skip
 from regard.subjects.formats.torch_files import read_checkpoint
@@ -120,7 +126,9 @@ def build_recurrent(
     model = Recurrent(plan, attention, start)
     held.fill(model.source_embedding.weight, tables[0])
     held.fill(model.target_embedding.weight, tables[1])
-    for table, where in zip((model.source_embedding, model.target_embedding), positions, strict=True):
+    for table, where in zip(
+        (model.source_embedding, model.target_embedding), positions, strict=True
+    ):
         if where in held:  # eole adds them to what its cells read, too
             model.add_positions(table, held.take(where)[:, 0])
     fill_cells(held, model.encoder.ahead, "encoder.rnn", False)
@@ -168,8 +176,14 @@ def _build_transformer(held: Arrays, said: dict[str, Any], tables: tuple[str, st
         positions = held.take(where)[:, 0] if where in held else None
         stacks.append(
             make_stack(
-                held, side, names, table, f"{side}.layer_norm", positions,  # type: ignore[arg-type]
-                heads=int(said["heads"]), activation=str(said.get("pos_ffn_activation_fn", "relu")),
+                held,
+                side,
+                names,
+                table,
+                f"{side}.layer_norm",
+                positions,  # type: ignore[arg-type]
+                heads=int(said["heads"]),
+                activation=str(said.get("pos_ffn_activation_fn", "relu")),
                 scale_embeddings=positions is not None,
                 epsilon=float(said.get("norm_eps", 1e-6)),
             )  # fmt: skip

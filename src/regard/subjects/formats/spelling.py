@@ -51,7 +51,9 @@ class Speller(FormatSubject):
             numbers, lengths = (torch.from_numpy(x) for x in pad(rows[start : start + AT_ONCE]))
             nothing = numbers[:, :0]
             found = self.generate(Batch(numbers, lengths, nothing, nothing.sum(1)), limit)
-            for row, length in zip(found.target.tolist(), found.target_lengths.tolist(), strict=True):
+            for row, length in zip(
+                found.target.tolist(), found.target_lengths.tolist(), strict=True
+            ):
                 said.append(target.look_up(n for n in row[:length] if n != target.end))
         return said
 
@@ -79,7 +81,9 @@ def load_published(folder: str | Path) -> Speller:
     sides = zip(_read_words(folder / "vocab.json"), SPECIALS[name], strict=True)
     sizes = (len(model.source_embedding.weight), len(model.target_embedding.weight))
     lexicons = [_make_lexicon(*side, size, folder) for side, size in zip(sides, sizes, strict=True)]
-    return Speller(model, (lexicons[0], lexicons[1]), {"adapter": "published", "model": name}, report)
+    return Speller(
+        model, (lexicons[0], lexicons[1]), {"adapter": "published", "model": name}, report
+    )
 
 
 def _read_words(path: Path) -> tuple[list[str], list[str]]:
@@ -152,7 +156,9 @@ def _build_fixed(held: Arrays) -> Recurrent:
     letters, sounds = held.shape("enc_emb"), held.shape("dec_emb")
     hidden = held.shape("enc_w_hh")[-1]
     model = Recurrent(
-        Plan("gru-torch", letters, sounds, (hidden, 1, False), (hidden, 1)), None, Start()  # type: ignore[arg-type]
+        Plan("gru-torch", letters, sounds, (hidden, 1, False), (hidden, 1)),
+        None,
+        Start(),  # type: ignore[arg-type]
     )
     held.fill(model.source_embedding.weight, "enc_emb")
     held.fill(model.target_embedding.weight, "dec_emb")
