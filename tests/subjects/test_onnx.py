@@ -92,7 +92,7 @@ def whole(path: Path) -> Path:
     """Encoder and decoder in one file."""
     nodes = [*read_source("attention_mask"),
              node("Gather", ["target_table", "decoder_input_ids"], "asks"), *look("states")]  # fmt: skip
-    inputs = {name: ("int", 2) for name in ("input_ids", "attention_mask", "decoder_input_ids")}
+    inputs = dict.fromkeys(("input_ids", "attention_mask", "decoder_input_ids"), ("int", 2))
     return put(path, nodes, inputs, ["logits"])
 
 
@@ -212,13 +212,13 @@ def test_what_is_wrong_is_told(tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="There is no"):
         regard.onnx(tmp_path / "none.onnx")
     (tmp_path / "bad.onnx").write_bytes(b"nothing")
-    with pytest.raises(RegardError, match="not an ONNX file|cannot run"):
+    with pytest.raises(RegardError, match=r"not an ONNX file|cannot run"):
         regard.onnx(tmp_path / "bad.onnx")
     (tmp_path / "bad.onnx").unlink()
     path = whole(tmp_path / "m.onnx")
     with pytest.raises(RegardError, match="no tensor in the graph 'nowhere'"):
         regard.onnx(path, sites={"decoder.0.cross": regard.at(weights="nowhere")})
-    with pytest.raises(RegardError, match="has an input 'input_ids'.*one of source, lengths"):
+    with pytest.raises(RegardError, match=r"has an input 'input_ids'.*one of source, lengths"):
         regard.onnx(path, sites=SITES, inputs={"input_ids": "sentence"})
     wrong = {"decoder.0.cross": regard.at("q", "k", "v", heads=HEADS, weights="looked/Softmax.0")}
     subject = regard.onnx(path, sites=wrong, places={"encoder.states": "states"})

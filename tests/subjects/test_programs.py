@@ -168,7 +168,7 @@ def test_files_that_are_not_there_or_not_whole(tmp_path: Path) -> None:
 
 def test_too_long_a_sentence_is_refused(tmp_path: Path) -> None:
     subject, _ = CASES["opennmt-transformer"](tmp_path)
-    with pytest.raises(RegardError, match="201 words.* for 200"):
+    with pytest.raises(RegardError, match=r"201 words.* for 200"):
         subject.encode(torch.zeros(1, 201, dtype=torch.long), torch.tensor([201]))
 
 

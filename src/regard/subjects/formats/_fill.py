@@ -74,6 +74,11 @@ class Arrays:
             raise RegardError(f"{self.where} lacks '{name}', so it is not the model it looks like.")
         return self.arrays[name].shape
 
+    def table(self, name: str) -> tuple[int, int]:
+        """Rows and columns of a matrix that must be there."""
+        rows, columns = self.shape(name)
+        return rows, columns
+
     def number(self, name: str, otherwise: float) -> float:
         """A single number, such as a setting."""
         if name not in self.arrays:

@@ -74,6 +74,17 @@ class Session:
         except Exception as error:  # whatever the runtime finds
             raise RegardError(f"onnxruntime cannot run {self.path} ({error}).") from None
 
+    def read(self, tensor: Any) -> Tensor:
+        """A constant of the graph as single precision."""
+        held = self.onnx.numpy_helper.to_array(tensor, str(self.path.parent))
+        return torch.from_numpy(held.astype(np.float32))
+
+    def read_matrices(self) -> dict[str, Tensor]:
+        """All constants with two axes, by name."""
+        floats = (self.onnx.TensorProto.FLOAT, self.onnx.TensorProto.FLOAT16)
+        held = self.graph.initializer
+        return {t.name: self.read(t) for t in held if len(t.dims) == 2 and t.data_type in floats}
+
     def put_out(self, names: Sequence[str]) -> None:
         """From now on these tensors are outputs, too."""
         self.extra = [name for name in dict.fromkeys(names) if name in self.tensors]

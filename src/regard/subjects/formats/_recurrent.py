@@ -74,6 +74,8 @@ class Recurrent(EncoderDecoder):
     """Regard's own encoder-decoder, whose parts have the sizes that a file says."""
 
     positions: Given | None
+    encoder: Encoder
+    decoder: nn.ModuleList
 
     def __init__(self, plan: Plan, attention: Attention | None, start: Start):
         Seq2Seq.__init__(self)  # the parts are not built by settings

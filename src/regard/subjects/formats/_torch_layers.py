@@ -16,6 +16,7 @@ from regard.models.transformer import Heads
 from regard.subjects.formats._fill import Arrays
 from regard.subjects.formats._transformer import Layer, PlainTransformer, Shape, Stack
 
+SIDES: tuple[Side, Side] = ("encoder", "decoder")
 LONGEST = 2048  # words, where a model has no positions that bound them
 CELLS = {4: "lstm", 3: "gru-torch", 1: "tanh"}  # blocks of a cell's matrix
 

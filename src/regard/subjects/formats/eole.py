@@ -13,7 +13,13 @@ from regard.errors import RegardError
 from regard.models.seq2seq import Seq2Seq
 from regard.subjects.formats._fill import Arrays
 from regard.subjects.formats._subject import FormatSubject
-from regard.subjects.formats._torch_layers import Names, join_stacks, make_stack, refuse_settings
+from regard.subjects.formats._torch_layers import (
+    SIDES,
+    Names,
+    join_stacks,
+    make_stack,
+    refuse_settings,
+)
 from regard.subjects.formats.opennmt import MAPS, build_recurrent, make_subject
 
 TABLES = ("src_emb.embeddings.weight", "tgt_emb.embeddings.weight")
@@ -98,7 +104,7 @@ def _build_transformer(
     held: Arrays, said: dict[str, dict[str, Any]], tables: tuple[str, str]
 ) -> Seq2Seq:
     stacks = []
-    for side, names, table in zip(("encoder", "decoder"), (ENCODER, DECODER), tables, strict=True):
+    for side, names, table in zip(SIDES, (ENCODER, DECODER), tables, strict=True):
         own = said[side]
         where = f"{'src' if side == 'encoder' else 'tgt'}_emb.pe"
         computed = f"{where}.pe" in held  # which come with a factor of the words' vectors
@@ -112,11 +118,11 @@ def _build_transformer(
                 names,
                 table,
                 f"{side}.layer_norm",
-                positions,  # type: ignore[arg-type]
+                positions,
                 heads=int(own.get("heads", 8)),
                 epsilon=float(own.get("norm_eps", 1e-5)),
                 activation=ACTIVATIONS[own.get("mlp_activation_fn", "relu")],
                 scale_embeddings=computed,
-            )  # fmt: skip
+            )
         )
     return join_stacks(held, stacks[0], stacks[1], "generator.weight", "generator.bias")

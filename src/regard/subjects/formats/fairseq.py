@@ -17,6 +17,7 @@ from regard.subjects.formats._starts import Projected, Start
 from regard.subjects.formats._subject import FormatSubject, make_lexicon
 from regard.subjects.formats._torch_layers import (
     LONGEST,
+    SIDES,
     Names,
     fill_cells,
     fill_linear,
@@ -25,7 +26,7 @@ from regard.subjects.formats._torch_layers import (
     make_stack,
     read_cells,
     refuse_settings,
-)  # fmt: skip
+)
 from regard.subjects.formats._transformer import sinusoids
 from regard.subjects.formats.torch_files import read_checkpoint
 
@@ -131,10 +132,10 @@ def _read_words(path: Path, size: int, side: str) -> Any:
 def _build_recurrent(held: Arrays) -> Recurrent:
     encoder, decoder = read_cells(held, "encoder.lstm"), read_cells(held, "decoder.layers")
     attending = "decoder.attention.input_proj.weight" in held
-    _, size = target = held.shape(TABLES[1])
+    _, size = target = held.table(TABLES[1])
     output = "decoder.fc_out" if "decoder.fc_out.weight" in held else "decoder.embed_tokens"
     plan = Plan(
-        encoder.kind, held.shape(TABLES[0]), target,  # type: ignore[arg-type]
+        encoder.kind, held.table(TABLES[0]), target,
         (encoder.hidden, encoder.layers, encoder.both), (decoder.hidden, decoder.layers),
         decoder.hidden if attending else 0, vector_bias=False, feeds=decoder.inputs > size,
         bias="decoder.fc_out.bias" in held or "decoder.additional_fc.bias" in held,
@@ -150,7 +151,7 @@ def _build_recurrent(held: Arrays) -> Recurrent:
     held.fill(model.target_embedding.weight, TABLES[1])
     fill_cells(held, model.encoder.ahead, "encoder.lstm", False)
     fill_cells(held, model.encoder.back, "encoder.lstm", False, "_reverse")
-    fill_cells(held, model.decoder, "decoder.layers", True)  # type: ignore[arg-type]
+    fill_cells(held, model.decoder, "decoder.layers", True)
     if model.attention is not None:
         assert model.attention.query is not None and model.readout.hidden is not None
         fill_linear(held, model.attention.query, "decoder.attention.input_proj")
@@ -179,7 +180,7 @@ def _build_transformer(held: Arrays, said: dict[str, Any]) -> Seq2Seq:
         "adaptive_input": (False,), "adaptive_softmax_cutoff": (None,),
     })  # fmt: skip
     stacks = []
-    for side, names, table in zip(("encoder", "decoder"), (ENCODER, DECODER), TABLES, strict=True):
+    for side, names, table in zip(SIDES, (ENCODER, DECODER), TABLES, strict=True):
         own = said.get(side) if isinstance(said.get(side), dict) else {}
         part = {**said, **{f"{side}_{name}": value for name, value in (own or {}).items()}}
         learned = f"{side}.embed_positions.weight"
@@ -189,7 +190,7 @@ def _build_transformer(held: Arrays, said: dict[str, Any]) -> Seq2Seq:
         )
         first = f"{side}.layernorm_embedding"
         stack = make_stack(
-            held, side, names, table, f"{side}.layer_norm", positions,  # type: ignore[arg-type]
+            held, side, names, table, f"{side}.layer_norm", positions,
             heads=int(part[f"{side}_attention_heads"]),
             pre_norm=bool(part.get(f"{side}_normalize_before", False)),
             activation=said.get("activation_fn", "relu"),

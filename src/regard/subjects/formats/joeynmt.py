@@ -16,6 +16,7 @@ from regard.subjects.formats._recurrent import Plan, Recurrent, attend
 from regard.subjects.formats._starts import FromTop, FromZeros, Start
 from regard.subjects.formats._subject import FormatSubject, make_lexicon
 from regard.subjects.formats._torch_layers import (
+    SIDES,
     Names,
     fill_cells,
     fill_linear,
@@ -23,7 +24,7 @@ from regard.subjects.formats._torch_layers import (
     make_stack,
     read_cells,
     refuse_settings,
-)  # fmt: skip
+)
 from regard.subjects.formats._yaml import read_yaml
 from regard.subjects.formats.torch_files import read_checkpoint
 
@@ -104,9 +105,9 @@ def _build_recurrent(held: Arrays, encoder: dict[str, Any], decoder: dict[str, A
         raise RegardError(f"{held.where} reads in one direction, or with cells of two kinds, which"
                           " is not known here.")  # fmt: skip
     kind = "additive" if "decoder.attention.energy_layer.weight" in held else "key"
-    _, size = target = held.shape(TABLES[1])
+    _, size = target = held.table(TABLES[1])
     plan = Plan(
-        cells.kind, held.shape(TABLES[0]), target,  # type: ignore[arg-type]
+        cells.kind, held.table(TABLES[0]), target,
         (cells.hidden, cells.layers, cells.both), (others.hidden, others.layers),
         others.hidden, bias=False, feeds=others.inputs > size,
     )  # fmt: skip
@@ -119,7 +120,7 @@ def _build_recurrent(held: Arrays, encoder: dict[str, Any], decoder: dict[str, A
                 table.weight.mul_(math.sqrt(table.size))
     fill_cells(held, model.encoder.ahead, "encoder.rnn", False)
     fill_cells(held, model.encoder.back, "encoder.rnn", False, "_reverse")
-    fill_cells(held, model.decoder, "decoder.rnn", False)  # type: ignore[arg-type]
+    fill_cells(held, model.decoder, "decoder.rnn", False)
     attention, vector = model.attention, model.readout.hidden
     assert attention is not None and attention.key is not None and vector is not None
     fill_linear(held, attention.key, "decoder.attention.key_layer")
@@ -146,8 +147,8 @@ def _start(held: Arrays, plan: Plan, decoder: dict[str, Any]) -> Start:
 
 def _build_transformer(held: Arrays, encoder: dict[str, Any], decoder: dict[str, Any]) -> Seq2Seq:
     stacks = []
-    for side, said, names, table in (("encoder", encoder, ENCODER, TABLES[0]),
-                                     ("decoder", decoder, DECODER, TABLES[1])):  # fmt: skip
+    sides = zip(SIDES, (encoder, decoder), (ENCODER, DECODER), TABLES, strict=True)
+    for side, said, names, table in sides:
         known = {"activation": ("relu", "gelu", "swish"), "layer_norm": ("pre", "post")}
         refuse_settings(held.where, said, known)
         # Where nothing is said: the encoder's layers normalise first, as both sides' did once.
@@ -161,12 +162,12 @@ def _build_transformer(held: Arrays, encoder: dict[str, Any], decoder: dict[str,
                 names,
                 table,
                 final,
-                held.take(f"{side}.pe.pe")[0],  # type: ignore[arg-type]
+                held.take(f"{side}.pe.pe")[0],
                 heads=int(said["num_heads"]),
                 pre_norm=pre,
                 epsilon=1e-6,
                 activation=said.get("activation", "relu"),
                 scale_embeddings=bool(said.get("embeddings", {}).get("scale", False)),
-            )  # fmt: skip
+            )
         )
     return join_stacks(held, stacks[0], stacks[1], "decoder.output_layer.weight")

@@ -37,6 +37,11 @@ class OnnxModel(ModuleModel):
             )
         yield
 
+    def blocks(self) -> dict[str, Tensor]:
+        """The matrices that the graphs hold."""
+        assert isinstance(self.net, Graph)
+        return {n: x for session in self.net.sessions for n, x in session.read_matrices().items()}
+
 
 class OnnxSubject(ModuleSubject):
     """Where a graph does not know what is padding, sentences of one length go together only."""
@@ -145,21 +150,15 @@ def _find_readout(session: Session, logits: str) -> tuple[str | None, OutputLaye
     makers = {name: node for node in session.graph.node for name in node.output}
     held = {tensor.name: tensor for tensor in session.graph.initializer}
 
-    def read(name: str) -> Tensor:
-        folder = str(session.path.parent)
-        return torch.from_numpy(
-            session.onnx.numpy_helper.to_array(held[name], folder).copy()
-        ).float()
-
     node, bias = makers.get(logits), None
     if node is not None and node.op_type == "Add":
         constants = [name for name in node.input if name in held]
         others = [name for name in node.input if name not in held]
         if len(constants) == 1 and others[0] in makers:
-            node, bias = makers[others[0]], read(constants[0])
+            node, bias = makers[others[0]], session.read(held[constants[0]])
     if node is None or node.op_type != "MatMul" or node.input[1] not in held:
         return None, None
-    weight = read(node.input[1])
+    weight = session.read(held[node.input[1]])
     if weight.ndim != 2 or (bias is not None and bias.shape != weight.shape[1:]):
         return None, None
     return node.input[0], OutputLayer(weight.T.contiguous(), bias, {"state": (0, len(weight))})

@@ -15,6 +15,7 @@ from regard.subjects.formats._recurrent import Plan, Recurrent, attend
 from regard.subjects.formats._starts import Bridged, Start
 from regard.subjects.formats._subject import FormatSubject, make_lexicon
 from regard.subjects.formats._torch_layers import (
+    SIDES,
     Names,
     fill_cells,
     fill_linear,
@@ -23,7 +24,7 @@ from regard.subjects.formats._torch_layers import (
     make_stack,
     read_cells,
     refuse_settings,
-)  # fmt: skip
+)
 from regard.subjects.formats.torch_files import read_checkpoint
 
 TABLE = "{}.embeddings.make_embedding.emb_luts.0.weight"
@@ -113,9 +114,9 @@ def build_recurrent(
         raise RegardError(f"{held.where} has the cells {encoder.kind} and {decoder.kind}: of two"
                           " kinds, which is not known here.")  # fmt: skip
     kind = _find_attention(held)
-    words, size = held.shape(tables[1])
+    words, size = held.table(tables[1])
     plan = Plan(
-        encoder.kind, held.shape(tables[0]), (words, size),  # type: ignore[arg-type]
+        encoder.kind, held.table(tables[0]), (words, size),
         (encoder.hidden, encoder.layers, encoder.both), (decoder.hidden, decoder.layers),
         decoder.hidden if kind else 0, "linear" if kind == "additive" else "tanh",
         kind == "additive", "generator.bias" in held, decoder.inputs > size,
@@ -133,10 +134,10 @@ def build_recurrent(
             model.add_positions(table, held.take(where)[:, 0])
     fill_cells(held, model.encoder.ahead, "encoder.rnn", False)
     fill_cells(held, model.encoder.back, "encoder.rnn", False, "_reverse")
-    fill_cells(held, model.decoder, name, listed)  # type: ignore[arg-type]
+    fill_cells(held, model.decoder, name, listed)
     if isinstance(start, Bridged):
         for number, bridge in enumerate(start.maps):
-            fill_linear(held, bridge, f"encoder.bridge.{number}")  # type: ignore[arg-type]
+            fill_linear(held, bridge, f"encoder.bridge.{number}")
     if kind:
         _fill_attention(held, model, kind, plan.memory)
     held.fill(model.readout.weight, "generator.weight" if "generator.weight" in held else tables[1])
@@ -171,7 +172,7 @@ def _fill_attention(held: Arrays, model: Recurrent, kind: str, memory: int) -> N
 
 def _build_transformer(held: Arrays, said: dict[str, Any], tables: tuple[str, str]) -> Seq2Seq:
     stacks = []
-    for side, names, table in zip(("encoder", "decoder"), (ENCODER, DECODER), tables, strict=True):
+    for side, names, table in zip(SIDES, (ENCODER, DECODER), tables, strict=True):
         where = POSITIONS.format(side)
         positions = held.take(where)[:, 0] if where in held else None
         stacks.append(
@@ -181,11 +182,11 @@ def _build_transformer(held: Arrays, said: dict[str, Any], tables: tuple[str, st
                 names,
                 table,
                 f"{side}.layer_norm",
-                positions,  # type: ignore[arg-type]
+                positions,
                 heads=int(said["heads"]),
                 activation=str(said.get("pos_ffn_activation_fn", "relu")),
                 scale_embeddings=positions is not None,
                 epsilon=float(said.get("norm_eps", 1e-6)),
-            )  # fmt: skip
+            )
         )
     return join_stacks(held, stacks[0], stacks[1], "generator.weight", "generator.bias")

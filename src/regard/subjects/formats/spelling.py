@@ -106,8 +106,8 @@ def _make_lexicon(
         raise RegardError(f"{folder / 'vocab.json'} does not fit the weights: {size} different words"
                           f" are wanted, {len({*words})} are there; missing: {lost or 'none'}."
                           )  # fmt: skip
-    numbers = [None if word is None else words.index(word) for word in special]
-    return Lexicon(tuple(words), *numbers)
+    first, start, end = (None if word is None else words.index(word) for word in special)
+    return Lexicon(tuple(words), first, start, end)
 
 
 def _build_attentive(held: Arrays) -> Recurrent:
@@ -123,7 +123,7 @@ def _build_attentive(held: Arrays) -> Recurrent:
         table.weight = nn.Parameter(torch.eye(table.size), requires_grad=False)
     _fill_gru(held, model.encoder.ahead[0], "bidirectional_rnn.fw.gru_cell")
     _fill_gru(held, model.encoder.back[0], "bidirectional_rnn.bw.gru_cell")
-    _fill_gru(held, model.decoder[0], f"{WRAPPER}gru_cell")  # type: ignore[index]
+    _fill_gru(held, model.decoder[0], f"{WRAPPER}gru_cell")
     asks = model.attention
     assert asks is not None and asks.query is not None and asks.key is not None
     assert isinstance(asks.v, Tensor) and model.readout.hidden is not None
@@ -153,16 +153,16 @@ def _fill_gru(held: Arrays, cell: nn.Module, name: str) -> None:
 
 def _build_fixed(held: Arrays) -> Recurrent:
     """2.1.0: a GRU reads the letters, and its last state is where a second GRU starts."""
-    letters, sounds = held.shape("enc_emb"), held.shape("dec_emb")
+    letters, sounds = held.table("enc_emb"), held.table("dec_emb")
     hidden = held.shape("enc_w_hh")[-1]
     model = Recurrent(
         Plan("gru-torch", letters, sounds, (hidden, 1, False), (hidden, 1)),
         None,
-        Start(),  # type: ignore[arg-type]
+        Start(),
     )
     held.fill(model.source_embedding.weight, "enc_emb")
     held.fill(model.target_embedding.weight, "dec_emb")
-    for side, cell in (("enc", model.encoder.ahead[0]), ("dec", model.decoder[0])):  # type: ignore[index]
+    for side, cell in (("enc", model.encoder.ahead[0]), ("dec", model.decoder[0])):
         for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
             held.fill(getattr(cell, part), f"{side}_{part.replace('eight', '').replace('ias', '')}")
     held.fill(model.readout.weight, "fc_w")
