@@ -60,7 +60,8 @@ class OpenNMT(Program):
     """RNNEncoder, global attention, and either of the two recurrent decoders."""
 
     def __init__(self, kind: str = "LSTM", both: bool = True, attention: str = "general",
-                 feed: bool = True, bridge: bool = False, positions: Tensor | None = None):  # fmt: skip
+                 feed: bool = True, bridge: bool = False,
+                 positions: Tensor | None = None):  # fmt: skip
         super().__init__()
         size, hidden, layers = 10, 12, 2
         self.kind, self.feed, self.how, self.both = kind, feed, attention, both
@@ -173,7 +174,8 @@ class JoeyNMT(Program):
         final = last[0] if isinstance(last, tuple) else last
         top = torch.cat([final[-2], final[-1]])
         ways = {"bridge": lambda: torch.tanh(self.decoder.bridge_layer(top)),
-                "last": lambda: top[: self.hidden], "zero": lambda: torch.zeros(self.hidden)}  # fmt: skip
+                "last": lambda: top[: self.hidden],
+                "zero": lambda: torch.zeros(self.hidden)}  # fmt: skip
         h = ways[self.start]().expand(self.layers, -1).contiguous()
         state, step = (h, h) if self.kind == "LSTM" else h, step_of(self.decoder.rnn)
         vector, logits, weights, look = torch.zeros(self.hidden), [], [], self.decoder.attention

@@ -44,10 +44,11 @@ def put(
                  "flat": np.array([0, 0, SIZE]), "one": np.array([1]), "two": np.array([2]),
                  "root": np.float32((SIZE // HEADS) ** -0.5),
                  "far": np.float32(1e9), "unit": np.float32(1)}  # fmt: skip
+    tell = onnx.helper.make_tensor_value_info
     graph = onnx.helper.make_graph(
         nodes, "small",
-        [onnx.helper.make_tensor_value_info(n, kinds[k], [None] * r) for n, (k, r) in inputs.items()],
-        [onnx.helper.make_tensor_value_info(n, kinds["float"], None) for n in outputs],
+        [tell(n, kinds[k], [None] * r) for n, (k, r) in inputs.items()],
+        [tell(n, kinds["float"], None) for n in outputs],
         [onnx.numpy_helper.from_array(a, n) for n, a in constants.items() if n in used],
     )  # fmt: skip
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
@@ -64,7 +65,8 @@ def hide(mask: str) -> list[Any]:
     """−1e9 where there is no word: (batch, 1, 1, source)"""
     return [
         node("Cast", [mask], "there", to=1), node("Sub", ["there", "unit"], "less"),
-        node("Mul", ["less", "far"], "hidden_flat"), node("Unsqueeze", ["hidden_flat", "one"], "hid"),
+        node("Mul", ["less", "far"], "hidden_flat"),
+        node("Unsqueeze", ["hidden_flat", "one"], "hid"),
         node("Unsqueeze", ["hid", "one"], "hidden"),
     ]  # fmt: skip
 
@@ -91,7 +93,8 @@ def look(memory: str) -> list[Any]:
 def whole(path: Path) -> Path:
     """Encoder and decoder in one file."""
     nodes = [*read_source("attention_mask"),
-             node("Gather", ["target_table", "decoder_input_ids"], "asks"), *look("states")]  # fmt: skip
+             node("Gather", ["target_table", "decoder_input_ids"], "asks"),
+             *look("states")]  # fmt: skip
     inputs = dict.fromkeys(("input_ids", "attention_mask", "decoder_input_ids"), ("int", 2))
     return put(path, nodes, inputs, ["logits"])
 
@@ -193,8 +196,10 @@ def test_weights_alone_and_no_mask(tmp_path: Path) -> None:
     """A graph that knows no padding is given sentences of one length at a time."""
     nodes = [node("Gather", ["source_table", "src"], "states"),
              node("Gather", ["target_table", "tgt"], "asks"),
-             node("Mul", ["states", "unit"], "same"), node("ReduceSum", ["same", "two"], "sums", keepdims=0),
-             node("Sub", ["sums", "sums"], "flat_zero"), node("Unsqueeze", ["flat_zero", "one"], "hid"),
+             node("Mul", ["states", "unit"], "same"),
+             node("ReduceSum", ["same", "two"], "sums", keepdims=0),
+             node("Sub", ["sums", "sums"], "flat_zero"),
+             node("Unsqueeze", ["flat_zero", "one"], "hid"),
              node("Unsqueeze", ["hid", "one"], "hidden"), *look("states")]  # fmt: skip
     path = put(tmp_path / "m.onnx", nodes, {"src": ("int", 2), "tgt": ("int", 2)}, ["logits"])
     sites = {"decoder.0.cross": regard.at(weights="looked/Softmax.0", heads=HEADS)}

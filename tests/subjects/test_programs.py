@@ -127,7 +127,8 @@ def test_what_is_strange_missing_or_does_not_fit_is_told(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("said", [{"encoder_type": "cnn"}, {"copy_attn": True},
                                   {"global_attention_function": "sparsemax"},
-                                  {"context_gate": "both"}, {"max_relative_positions": 20}])  # fmt: skip
+                                  {"context_gate": "both"},
+                                  {"max_relative_positions": 20}])  # fmt: skip
 def test_settings_that_are_not_known_are_refused(said: dict[str, object], tmp_path: Path) -> None:
     (name, value), *_ = said.items()
     with pytest.raises(RegardError, match=f"has {name}={value!r}, which is not known"):

@@ -192,7 +192,7 @@ class Graph(nn.Module):
 
 
 def _join(steps: Sequence[Array]) -> Array:
-    """One tensor of single steps over all of them: (batch, …), (batch, 1, …), (batch, head, 1, …)"""
+    """Single steps (batch, …), (batch, 1, …) or (batch, head, 1, …) as one tensor over all."""
     if steps[0].ndim == 2:
         return np.stack(steps, axis=1)
     axis = 2 if steps[0].ndim == 4 else 1

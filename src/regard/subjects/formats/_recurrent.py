@@ -117,8 +117,10 @@ class Recurrent(EncoderDecoder):
     def add_positions(self, table: Embedding, positions: Tensor) -> None:
         """Positions (count, size) that both sides add, and the words' vectors with their factor."""
         if self.positions is not None and self.positions.table.shape != positions.shape:
-            raise RegardError("Words of both sides have vectors of two sizes, to which positions are"
-                              " added. That is not known here.")  # fmt: skip
+            raise RegardError(
+                "Words of the two sides have vectors of two sizes, to which positions are added."
+                " That is not known here."
+            )
         table.weight.mul_(math.sqrt(table.size))
         self.positions = Given(positions)
 

@@ -32,8 +32,8 @@ class OnnxModel(ModuleModel):
         watched = [point.name for point in self.hook_points().values() if point.watched]
         if watched:
             raise RegardError(
-                f"'{watched[0]}' is inside of an ONNX graph, which runs as a whole: it can be looked"
-                " at, but not changed. Instruments that read recordings take it."
+                f"'{watched[0]}' is inside of an ONNX graph, which runs as a whole: it can be"
+                " looked at, but not changed. Instruments that read recordings take it."
             )
         yield
 
@@ -80,8 +80,8 @@ def onnx(
     the encoder's graph. A decoder that makes one step at a time has `carry`: an input of it, and
     the output that it becomes at the next step. Words as in `module`.
 
-    >>> subject = regard.onnx("folder", sites={"decoder.0.cross": regard.at(weights="/attn/Softmax")})
-    ... # doctest: +SKIP
+    >>> sites = {"decoder.0.cross": regard.at(weights="/attn/Softmax_output_0", heads=8)}
+    >>> subject = regard.onnx("folder", sites=sites)                       # doctest: +SKIP
     """
     sessions = [Session(path) for path in _find_files(Path(model), decoder)]
     faults = [unknown("place", name, PLACES) for name in places or {} if name not in PLACES]
@@ -141,8 +141,10 @@ def _find_files(model: Path, decoder: str | Path | None) -> list[Path]:
 def _find_logits(session: Session) -> str:
     if "logits" in session.outputs or len(session.outputs) == 1:
         return "logits" if "logits" in session.outputs else session.outputs[0]
-    raise RegardError(f"{session.path.name} puts out {', '.join(session.outputs)}. Say which are the"
-                      " logits: places={'logits': …}.")  # fmt: skip
+    raise RegardError(
+        f"{session.path.name} puts out {', '.join(session.outputs)}. Say which are the logits:"
+        " places={'logits': …}."
+    )
 
 
 def _find_readout(session: Session, logits: str) -> tuple[str | None, OutputLayer | None]:

@@ -103,8 +103,8 @@ def _make_lexicon(
 ) -> Lexicon:
     lost = [word for word in special if word is not None and word not in words]
     if lost or len(words) != size or len({*words}) != size:
-        raise RegardError(f"{folder / 'vocab.json'} does not fit the weights: {size} different words"
-                          f" are wanted, {len({*words})} are there; missing: {lost or 'none'}."
+        raise RegardError(f"{folder / 'vocab.json'} does not fit the weights: {size} different"
+                          f" words are wanted, {len({*words})} are there; missing: {lost or 'none'}."
                           )  # fmt: skip
     first, start, end = (None if word is None else words.index(word) for word in special)
     return Lexicon(tuple(words), first, start, end)
