@@ -50,6 +50,7 @@ def test_a_door_gives_the_programs_numbers(case: str, tmp_path: Path) -> None:
             said.append(int(logits[-1].argmax()))
         assert said[1:] == batch.target[0].tolist()
     assert subject.parity["a sentence alone and padded"] < 1e-5
+    assert subject.parity["steps and a whole pass"] < 1e-5
     assert subject.parity["arrays used"] > 10
 
 

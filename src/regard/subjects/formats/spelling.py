@@ -104,7 +104,7 @@ def _make_lexicon(
     lost = [word for word in special if word is not None and word not in words]
     if lost or len(words) != size or len({*words}) != size:
         raise RegardError(f"{folder / 'vocab.json'} does not fit the weights: {size} different"
-                          f" words are wanted, {len({*words})} are there; missing: {lost or 'none'}."
+                          f" words are wanted, {len({*words})} are there; missing: {lost}."
                           )  # fmt: skip
     first, start, end = (None if word is None else words.index(word) for word in special)
     return Lexicon(tuple(words), first, start, end)
