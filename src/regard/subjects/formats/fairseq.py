@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ def fairseq(model: str | Path, dictionaries: Sequence[str | Path] | None = None)
     path = _find_file(Path(model))
     found = read_checkpoint(path)
     said = _read_settings(found)
-    if not found.get("model") or not said:
+    if not _plain(found.get("model")) or not said:
         raise RegardError(f"{path} has no model with settings, so fairseq did not write it whole.")
     held = Arrays.of(found["model"], str(path))
     network: Seq2Seq
@@ -99,13 +100,16 @@ def _find_file(path: Path) -> Path:
 
 def _read_settings(found: dict[str, Any]) -> dict[str, Any]:
     """Those of the model and the languages, as old and new versions keep them."""
-    if found.get("args") is not None:
-        return dict(vars(found["args"]))
-    said: dict[str, Any] = {}
-    for part in ("task", "model"):
-        held = (found.get("cfg") or {}).get(part) or {}
-        said |= held if isinstance(held, dict) else vars(held)
-    return said
+    config = _plain(found.get("cfg"))
+    own = _plain(found.get("args"))
+    return own or {**_plain(config.get("task")), **_plain(config.get("model"))}
+
+
+def _plain(said: Any) -> dict[str, Any]:
+    """Settings as a dictionary, whichever way they were kept."""
+    if isinstance(said, Namespace):
+        return dict(vars(said))
+    return said if isinstance(said, dict) else {}
 
 
 def _find_words(path: Path, said: dict[str, Any], given: Any) -> list[Path]:

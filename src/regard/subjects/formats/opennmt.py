@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.errors import RegardError
 from regard.models.seq2seq import Seq2Seq
@@ -69,7 +70,8 @@ def opennmt(file: str | Path) -> FormatSubject:
     """
     path = Path(file)
     found = read_checkpoint(path)
-    missing = [name for name in ("model", "generator", "vocab", "opt") if not found.get(name)]
+    kinds = {"model": dict, "generator": dict, "vocab": dict, "opt": Namespace}
+    missing = [n for n, kind in kinds.items() if not isinstance(found.get(n), kind) or not found[n]]
     if missing:
         raise RegardError(f"{path} lacks {', '.join(missing)}: OpenNMT-py did not write it whole.")
     said: dict[str, Any] = dict(vars(found["opt"]))
@@ -137,6 +139,7 @@ def build_recurrent(
     fill_cells(held, model.decoder, name, listed)
     if isinstance(start, Bridged):
         for number, bridge in enumerate(start.maps):
+            assert isinstance(bridge, nn.Linear)
             fill_linear(held, bridge, f"encoder.bridge.{number}")
     if kind:
         _fill_attention(held, model, kind, plan.memory)
