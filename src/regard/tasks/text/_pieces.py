@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from regard.cache import cache_folder
 from regard.errors import RegardError
 from regard.tasks.text._words import UNKNOWN
 from regard.tasks.vocabulary import EOS, PAD, SOS, SPECIAL, Vocabulary
@@ -77,13 +77,6 @@ def find_pieces(sentences: Sequence[str], size: int | None = None) -> Pieces:
 @lru_cache(maxsize=4)
 def _load(proto: bytes) -> Pieces:
     return Pieces(proto)
-
-
-def cache_folder() -> Path:
-    """Where models are kept: `$REGARD_CACHE`, else `regard` in the user's cache."""
-    if named := os.environ.get("REGARD_CACHE"):
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "regard")
 
 
 def train(sentences: Sequence[str], size: int | None) -> bytes:
