@@ -141,4 +141,3 @@ def wait_for(folder: Path, seconds: float = 0.5) -> None:
         with suppress(RegardError), locked(folder):
             return
         time.sleep(seconds)
-
