@@ -26,6 +26,7 @@ class Pieces:
     """A trained model: from sentences to the numbers of their pieces, and back."""
 
     def __init__(self, proto: bytes):
+        self.proto = proto
         self.processor: Any = _package().SentencePieceProcessor(model_proto=proto)
         size = self.processor.get_piece_size()
         self.vocabulary = Vocabulary(tuple(self.processor.id_to_piece(n) for n in range(size)))
@@ -62,7 +63,7 @@ def find_pieces(sentences: Sequence[str], size: int | None = None) -> Pieces:
     with suppress(OSError, RuntimeError):  # what cannot be read, or is something else, is made anew
         kept = path.read_bytes()
         whole = sha256(kept[SEAL:]).digest() == kept[:SEAL]  # else other pieces would go unnoticed
-        found = _load(kept[SEAL:]) if whole else None
+        found = load_pieces(kept[SEAL:]) if whole else None
         if found and size in (None, len(found.vocabulary)):
             return found
     proto = train(sentences, size)
@@ -71,11 +72,12 @@ def find_pieces(sentences: Sequence[str], size: int | None = None) -> Pieces:
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
         part.write_bytes(sha256(proto).digest() + proto)
         part.replace(path)
-    return _load(proto)
+    return load_pieces(proto)
 
 
 @lru_cache(maxsize=4)
-def _load(proto: bytes) -> Pieces:
+def load_pieces(proto: bytes) -> Pieces:
+    """The model of what SentencePiece stores."""
     return Pieces(proto)
 
 
