@@ -174,7 +174,7 @@ def start(path: str, cache: Path) -> subprocess.Popen[str]:
 
 
 def test_killed_and_made_by_several_at_once(tmp_path: Path) -> None:
-    many = [(f"{a} {n} {n % 7}", f"{b} {n}") for n, (a, b) in enumerate(PAIRS * 40)]
+    many = [(f"{a} {n} {n % 7}", f"{b} {n}") for n, (a, b) in enumerate(PAIRS * 20)]
     path, cache = write(tmp_path / "f", many), tmp_path / "one"
     killed = start(path, cache)
     until = time.monotonic() + 60
@@ -201,7 +201,7 @@ def test_pieces_of_words_are_those_of_sentences(tmp_path: Path) -> None:
         "\u200b q",
     ]
     text = [*(text for pair in PAIRS for text in pair), *odd]
-    model = find_pieces(text, 75)
+    model = find_pieces(text, 63)
     for sentence, wanted in zip(text, model.encode(text), strict=True):
         found = [n for word in model.encode(sentence.split(" ")) for n in word]
         assert found == wanted, sentence

@@ -89,7 +89,7 @@ class Cut:
     @classmethod
     def load(cls, path: Path) -> Cut:
         """What `save` wrote; a damaged file raises an error of zip files."""
-        with np.load(path, allow_pickle=False) as kept:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
             words, numbers, lengths = (
                 (kept[f"{name}0"], kept[f"{name}1"]) for name in ("words", "numbers", "lengths")
             )

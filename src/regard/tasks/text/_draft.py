@@ -149,6 +149,6 @@ def _is_whole(path: Path) -> bool:
     """Whether a piece of an earlier attempt is there and undamaged."""
     try:
         Cut.load(path)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
         return False
     return True

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-AT_ONCE = 2**21  # rows that are compared in memory
+AT_ONCE = 2**20  # rows that are compared in memory
 MOST = 500  # files that are open at a time
 
 
