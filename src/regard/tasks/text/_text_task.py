@@ -54,6 +54,11 @@ class TextTask(CorpusTask):
     def find_parts(self) -> list[str]:
         """The parts that have files of their own."""
 
+    def find_files(self, part: str) -> list[Path]:
+        """The files of a part."""
+        found: list[Path] = self.config.paths(part)
+        return found
+
     @abstractmethod
     def stream(self, part: str, faults: Faults, meter: Meter) -> Iterator[Pair]:
         """The rows of a part, two texts each, one by one."""
@@ -126,7 +131,7 @@ def name_corpus(task: TextTask) -> str:
         if not (isinstance(value, str) and {*value.split(",")} & paths)
     }
     data = [
-        [part, [[content_hash(path), path.suffixes] for path in task.config.paths(part)]]
+        [part, [[content_hash(path), path.suffixes] for path in task.find_files(part)]]
         for part in task.find_parts()
     ]
     code = join_hashes(hash_code([type(task)], ["regard.tasks"]))

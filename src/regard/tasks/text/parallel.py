@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field
@@ -55,6 +56,10 @@ class Parallel(TextTask):
     def find_parts(self) -> list[str]:
         """Training alone."""
         return find_parts(self.config)
+
+    def find_files(self, part: str) -> list[Path]:
+        """Those that were named, or the shipped one."""
+        return self.config.paths(part) or [SHIPPED]
 
     def stream(self, part: str, faults: Faults, meter: Meter) -> Iterator[Pair]:
         """The pairs of sentences."""
