@@ -93,7 +93,8 @@ def count_padding(task: Any, size: int, updates: int = 300) -> float:
     """The share of places in batches that hold no word."""
     batches = [task.train_batch(update, size, 0) for update in range(updates)]
     words = sum(int(b.source_lengths.sum() + b.target_lengths.sum()) for b in batches)
-    return 1 - words / sum(b.source.numel() + b.target.numel() for b in batches)
+    places = sum(int(b.source.numel() + b.target.numel()) for b in batches)
+    return 1 - words / places
 
 
 @BENCHMARKS.register("corpora")
