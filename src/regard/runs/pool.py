@@ -38,9 +38,7 @@ def start_worker(environment: Mapping[str, str], module: str = TRAINS) -> subpro
     )
 
 
-def give_order(
-    worker: subprocess.Popen[str], order: Mapping[str, Any]
-) -> Iterator[dict[str, Any]]:
+def give_order(worker: subprocess.Popen[str], order: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Have a worker do one thing; its news, the last of which is `done` or `failed` if it lives."""
     assert worker.stdin and worker.stdout
     with suppress(BrokenPipeError):
