@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ from regard.recordings.recording import Recording
 from regard.recordings.shards import Shards
 from regard.recordings.storage import Array
 from regard.recordings.views import take_rows
+from regard.runs.pool import keep_workers
 from regard.training import one_thread
 
 Stats = dict[str, Array]  # sufficient statistics, by name: float64, or whole numbers
@@ -71,10 +72,17 @@ def add_up(what: Summed, recording: Recording) -> Stats:
     return total
 
 
-def steady(recordings: Iterable[Any]) -> AbstractContextManager[None]:
-    """One thread where any of these is a recording in shards: processes that map have one, too."""
-    sharded = any(isinstance(one, Recording) and find_shards(one) for one in recordings)
-    return one_thread() if sharded else nullcontext()
+@contextmanager
+def steady(recordings: Iterable[Any]) -> Iterator[None]:
+    """Where any of these is a recording in shards: one thread, as processes that map have it.
+
+    And these processes stay, from one pass to the next.
+    """
+    if any(isinstance(one, Recording) and find_shards(one) for one in recordings):
+        with one_thread(), keep_workers():
+            yield
+    else:
+        yield
 
 
 def cut_parts(recording: Recording, shards: Shards) -> list[Part]:

@@ -11,7 +11,8 @@ import subprocess
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
 
@@ -51,6 +52,33 @@ def give_order(worker: subprocess.Popen[str], order: Mapping[str, Any]) -> Itera
             return
 
 
+Idle = list[tuple[str, Mapping[str, str], subprocess.Popen[str]]]
+_idle: ContextVar[Idle | None] = ContextVar("idle", default=None)
+
+
+@contextmanager
+def keep_workers() -> Iterator[None]:
+    """Workers of pools that follow each other stay: starting one takes seconds."""
+    if _idle.get() is not None:  # somebody further out keeps them
+        yield
+        return
+    kept: Idle = []
+    token = _idle.set(kept)
+    try:
+        yield
+    finally:
+        _idle.reset(token)
+        for _, _, worker in kept:
+            _dismiss(worker)
+
+
+def _dismiss(worker: subprocess.Popen[str]) -> None:
+    """End a worker that has nothing to do: it ends when its input does."""
+    worker.kill()
+    with suppress(BrokenPipeError), worker:  # closes its pipes, and waits for it
+        pass
+
+
 class Pool(ABC, Generic[T]):
     """Worker processes that take things to do from one queue."""
 
@@ -58,6 +86,7 @@ class Pool(ABC, Generic[T]):
 
     def __init__(self, things: Sequence[T], environment: Mapping[str, str]):
         self.environment = environment
+        self.idle = _idle.get()
         self.waiting = list(reversed(things))
         self.faults: list[str] = []
         self.lock = Lock()
@@ -86,20 +115,42 @@ class Pool(ABC, Generic[T]):
                     thread.join(timeout=0.2)  # so that an interrupt is heard
         finally:
             self.waiting.clear()  # so that nobody starts anything new
+            kept = [worker for _, _, worker in self.idle or ()]
             for worker in self.workers:
-                worker.kill()
+                if worker not in kept:
+                    worker.kill()
         return self.faults
 
     def _employ(self) -> None:
         """Start a worker and give it work until there is none; one that dies is replaced."""
         try:
             while self.waiting:
-                with start_worker(self.environment, self.module) as worker:
-                    self.workers.append(worker)
-                    while (thing := self._next()) is not None and self._listen(worker, thing):
-                        pass
+                worker = self._hire()
+                lives = True
+                while lives and (thing := self._next()) is not None:
+                    lives = self._listen(worker, thing)
+                if lives and self.idle is not None:
+                    self.idle.append((self.module, self.environment, worker))
+                else:
+                    worker.__exit__(None, None, None)  # closes its pipes, and waits for it
         except Exception as error:  # whatever goes wrong here is a fault, too
             self._fault(f"A worker could not be used ({type(error).__name__}: {error}).")
+
+    def _hire(self) -> subprocess.Popen[str]:
+        """A worker that is there and has nothing to do, or a new one."""
+        with self.lock:
+            for place, (module, environment, worker) in enumerate(self.idle or ()):
+                if (module, environment) == (
+                    self.module,
+                    self.environment,
+                ) and worker.poll() is None:
+                    assert self.idle is not None
+                    del self.idle[place]
+                    break
+            else:
+                worker = start_worker(self.environment, self.module)
+            self.workers.append(worker)
+        return worker
 
     def _next(self) -> T | None:
         with suppress(IndexError):  # another thread may have been quicker

@@ -236,9 +236,9 @@ class NineTerms(Summed):
 
     def merge(self, one: Stats, other: Stats) -> Stats:
         """Sums add up; shares of single samples stand one after the other."""
-        kept = [name for name in one if name in ("samples", "places")]
-        both = {name: np.concatenate([one[name], other[name]]) for name in kept}
-        return {**super().merge(one, other), **both}
+        kept = [name for name in ("samples", "places") if name in one]
+        rows = {name: np.concatenate([one[name], other[name]]) for name in kept}
+        return {name: one[name] + other[name] for name in one if name not in kept} | rows
 
 
 @instrument(Breakdown, sums=(StateSums, HeadSums, NineTerms))
