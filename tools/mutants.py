@@ -29,40 +29,50 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from types import CodeType, FunctionType
+from typing import Any
 
 from faults import Mutant, draw, find_all
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = ("models", "training", "tasks", "runs", "recordings", "instruments", "papers")
-SAID = ".mutant"  # what the tests said of the last fault
 NOT_IN_A_FUNCTION = 77
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    """As a plugin of pytest: how long each test takes, written down as it ends."""
+    if report.when != "teardown":
+        with Path(os.environ["MUTANTS_TIMES"]).open("a") as log:
+            log.write(f"{report.duration:.3f} {report.nodeid}\n")
 
 
 class Map:
     """Which tests run over which lines, and how long each takes."""
 
-    def __init__(self, coverage_file: Path, log: Path):
+    def __init__(self, work: Path):
         from coverage import CoverageData
 
-        self.data = CoverageData(str(coverage_file))
-        self.data.read()
-        self.files = {name.split("/src/regard/")[-1]: name for name in self.data.measured_files()}
-        self.seconds: dict[str, float] = {}
-        for line in log.read_text(encoding="utf-8").splitlines():
-            if match := re.match(r"([\d.]+)s (call|setup)\s+(\S.*)", line):
-                name = match[3].strip().split("[")[0]  # names of cases are not always names
-                self.seconds[name] = self.seconds.get(name, 0.0) + float(match[1])
+        self.lines: dict[str, dict[int, set[str]]] = {}  # file -> line -> tests
+        sizes: dict[str, int] = {}
+        for path in sorted(work.glob("coverage-*")):
+            data = CoverageData(str(path))
+            data.read()
+            for file in data.measured_files():
+                found = self.lines.setdefault(file.split("/src/")[-1], {})
+                for line, contexts in data.contexts_by_lineno(file).items():
+                    tests = {re.split(r"[|\[]", name)[0] for name in contexts if name}
+                    found.setdefault(line, set()).update(tests)
+                    for test in tests:
+                        sizes[test] = sizes.get(test, 0) + 1
+        self.seconds = {test: count / 2000 for test, count in sizes.items()}  # else it is guessed
+        self.seconds |= _read_times(work / "times")
 
     def tests(self, mutant: Mutant, budget: float, most: int) -> list[str]:
         """The tests that run over a fault's lines, quick ones first, until the budget is spent."""
-        name = self.files.get(mutant.path.split("src/regard/")[-1])
-        if name is None:
-            return []
-        contexts = self.data.contexts_by_lineno(name)
-        lines = range(mutant.line, mutant.last + 1)
-        found = {re.split(r"[|\[]", c)[0] for line in lines for c in contexts.get(line, []) if c}
+        lines = self.lines.get(mutant.path.split("src/")[-1], {})
+        inside = range(mutant.line, mutant.last + 1)
+        found = {test for line in inside for test in lines.get(line, ())}
         if not found:  # it runs when the module is imported
-            found = {re.split(r"[|\[]", c)[0] for line in contexts.values() for c in line if c}
+            found = {test for tests in lines.values() for test in tests}
         chosen, spent = [], 0.0
         for test in sorted(found, key=lambda t: (self.seconds.get(t, 1.0), t)):
             if spent > budget or len(chosen) >= most:
@@ -72,16 +82,52 @@ class Map:
         return chosen
 
 
-def preload(tree: Path) -> None:
-    """Import all tests and all they test, so that a forked process has them at once."""
-    import pytest
+def _read_times(log: Path) -> dict[str, float]:
+    """Seconds of all cases of each test: names of cases are not always names."""
+    found: dict[str, float] = {}
+    for line in log.read_text(encoding="utf-8").splitlines() if log.is_file() else []:
+        seconds, name = line.split(" ", 1)
+        name = name.split("[")[0]
+        found[name] = found.get(name, 0.0) + float(seconds)
+    return found
 
-    os.chdir(tree)
-    sys.path[:0] = [str(tree / "src"), str(tree)]
-    os.environ["PYTHONPATH"] = f"{tree / 'src'}:{tree}"
-    tests = [f"tests/{name}" for name in TESTS]
-    code = pytest.main(["--collect-only", "-qq", *OPTIONS, *tests])
-    assert code == 0, "the tests cannot be collected"
+
+class Tests:
+    """All tests, imported and collected once; a forked process has them at hand and runs some."""
+
+    def __init__(self, tree: Path):
+        from _pytest.config import _prepareconfig
+        from _pytest.main import Session
+
+        os.chdir(tree)
+        sys.path[:0] = [str(tree / "src"), str(tree)]
+        os.environ["PYTHONPATH"] = f"{tree / 'src'}:{tree}"
+        words = ["-x", "-qq", "--capture=no", f"--basetemp={tree.parent / 'temporary'}", *OPTIONS]
+        config = _prepareconfig([*words, *(f"tests/{name}" for name in TESTS)])
+        config._do_configure()
+        self.session = Session.from_config(config)
+        config.hook.pytest_sessionstart(session=self.session)
+        config.hook.pytest_collection(session=self.session)
+        self.by_name: dict[str, list[Any]] = {}
+        for item in self.session.items:
+            self.by_name.setdefault(item.nodeid.split("[")[0], []).append(item)
+
+    def run(self, names: list[str]) -> str:
+        """The first that fails, or nothing."""
+        failed: list[str] = []
+
+        class Listener:
+            def pytest_runtest_logreport(self, report: Any) -> None:
+                if report.failed:
+                    failed.append(report.nodeid)
+
+        self.session.config.pluginmanager.register(Listener())
+        self.session.items = [item for name in names for item in self.by_name.get(name, [])]
+        try:
+            self.session.config.hook.pytest_runtestloop(session=self.session)
+        except BaseException as end:  # pytest stops like that, too
+            failed.append(f"{type(end).__name__}: {end}")
+        return failed[0] if failed else ""
 
 
 OPTIONS = ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
@@ -124,16 +170,20 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def try_one(tree: Path, mutant: Mutant, tests: list[str], seconds: int) -> tuple[str, str]:
-    """Put a fault into a forked process and run tests there; else into a new one."""
-    code = _wait(_fork(tree, mutant, tests, seconds), seconds)
+def try_one(tests: Tests, tree: Path, mutant: Mutant, some: list[str], seconds: int) -> str:
+    """Put a fault into a forked process and run tests there; else into a new one.
+
+    -> what noticed it, or nothing
+    """
+    said = tree.parent / "said"
+    code = _wait(_fork(tests, tree, mutant, some, seconds, said), seconds)
     if code == NOT_IN_A_FUNCTION:
-        code = _wait(_start(tree, mutant, tests, seconds), seconds)
+        code = _wait(_start(tree, mutant, some, seconds, said), seconds)
     if code is None:
-        return "noticed", "it did not come to an end"
-    lines = (tree / SAID).read_text(encoding="utf-8", errors="replace").splitlines()
+        return "it did not come to an end"
+    lines = said.read_text(encoding="utf-8", errors="replace").splitlines()
     failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
-    return ("survived" if code == 0 else "noticed"), (failed or [f"code {code}"])[0][:160]
+    return "" if code == 0 else (failed or [f"code {code}"])[-1][:160]
 
 
 def _wait(process: int, seconds: int) -> int | None:
@@ -149,28 +199,31 @@ def _wait(process: int, seconds: int) -> int | None:
     return None
 
 
-def _fork(tree: Path, mutant: Mutant, tests: list[str], seconds: int) -> int:
+def _fork(
+    tests: Tests, tree: Path, mutant: Mutant, some: list[str], seconds: int, said: Path
+) -> int:
     process = os.fork()
     if process == 0:
         os.setsid()  # tests may kill their group
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-        _run_tests(tree, mutant, tests)
+        _run_tests(tests, tree, mutant, some, said)
     return process
 
 
-def _run_tests(tree: Path, mutant: Mutant, tests: list[str]) -> None:
+def _run_tests(tests: Tests, tree: Path, mutant: Mutant, some: list[str], said: Path) -> None:
     """In the forked process: never returns."""
     code = 3
     try:
-        out = os.open(tree / SAID, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        out = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(out, 1)
         os.dup2(out, 2)
-        if put_in(tree, mutant):
-            import pytest
-
-            code = int(pytest.main(["-x", "-q", *OPTIONS, *tests]))
-        else:
+        if mutant.what and not put_in(tree, mutant):
             code = NOT_IN_A_FUNCTION
+        elif failed := tests.run(some):
+            print(f"\nFAILED {failed}", flush=True)
+            code = 1
+        else:
+            code = 0
     except BaseException:
         traceback.print_exc()
     finally:
@@ -178,7 +231,7 @@ def _run_tests(tree: Path, mutant: Mutant, tests: list[str]) -> None:
         os._exit(code)
 
 
-def _start(tree: Path, mutant: Mutant, tests: list[str], seconds: int) -> int:
+def _start(tree: Path, mutant: Mutant, some: list[str], seconds: int, said: Path) -> int:
     """A new process, with a copy of the package that has the fault."""
     copy = tree.parent / "changed"
     shutil.rmtree(copy, ignore_errors=True)
@@ -186,10 +239,10 @@ def _start(tree: Path, mutant: Mutant, tests: list[str], seconds: int) -> int:
     text = (tree / mutant.path).read_text(encoding="utf-8")
     (copy / mutant.path).write_text(change(text, mutant), encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": f"{copy / 'src'}:{tree}"}
-    with (tree / SAID).open("w") as said:
+    with said.open("w") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", "-x", "-q", *OPTIONS, *tests],
-            cwd=tree, env=environment, stdout=said, stderr=said, start_new_session=True,
+            [sys.executable, "-m", "pytest", "-x", "-q", *OPTIONS, *some],
+            cwd=tree, env=environment, stdout=out, stderr=out, start_new_session=True,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds)),
         )  # fmt: skip
     process.returncode = 0  # who waits for it is above
@@ -208,15 +261,24 @@ def _leave_out(folder: str, names: list[str]) -> set[str]:
     return {n for n in names if n == "__pycache__" or (Path(folder) == ROOT and n in made)}
 
 
-def measure(tree: Path, work: Path, *tests: str) -> None:
-    """Which tests run over which lines: one pass over all tests, or over some more of them."""
-    words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", "--cov=regard"]
-    words += ["--cov-context=test", "--cov-report=", "--durations=0", "--durations-min=0.0", "-vv"]
-    environment = {**os.environ, "COVERAGE_FILE": str(work / "coverage"), "OMP_NUM_THREADS": "1"}
-    environment["PYTHONPATH"] = f"{tree / 'src'}:{tree}"
-    every = [*(["--cov-append"] if tests else []), *(tests or (f"tests/{name}" for name in TESTS))]
-    with (work / "cov.log").open("a" if tests else "w") as log:
-        subprocess.run([sys.executable, *words, *every], cwd=tree, env=environment, stdout=log)
+def measure(tree: Path, work: Path, tests: list[str]) -> None:
+    """Which tests run over which lines: one pass over them, which may be stopped and gone on with.
+
+    Those that start a cluster are left out: they take longer than all others.
+    """
+    number = len(list(work.glob("coverage-*")))
+    words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", "--cov=regard", "-p"]
+    words += [
+        "mutants",
+        "--cov-context=test",
+        "--cov-report=",
+        "--ignore=tests/runs/test_on_ray.py",
+    ]
+    environment = {**os.environ, "COVERAGE_FILE": str(work / f"coverage-{number}"),
+                   "OMP_NUM_THREADS": "1", "MUTANTS_TIMES": str(work / "times"),
+                   "PYTHONPATH": f"{tree / 'src'}:{tree}:{tree / 'tools'}"}  # fmt: skip
+    with (work / f"measured-{number}.log").open("w") as log:
+        subprocess.run([sys.executable, *words, *tests], cwd=tree, env=environment, stdout=log)
 
 
 def choose(tree: Path, options: argparse.Namespace) -> tuple[list[Mutant], int]:
@@ -241,27 +303,23 @@ def main() -> None:
     name = f"again-{options.again.name}" if options.again else f"drawn-{options.seed}.json"
     if options.again or options.add or not tree.is_dir():
         copy_tree(tree)
-    if not (work / "coverage").is_file():
-        measure(tree, work)
-    elif options.add:
-        measure(tree, work, *options.add)
     if options.add:
-        return
+        return measure(tree, work, options.add)
+    if not list(work.glob("coverage-*")):
+        measure(tree, work, [f"tests/{name}" for name in TESTS])
     drawn, count = choose(tree, options)
-    chart = Map(work / "coverage", work / "cov.log")
-    preload(tree)
+    chart = Map(work)
+    tests = Tests(tree)
     tried: list[Mutant] = []
     if (work / name).is_file() and not options.again:  # go on where it stopped
         tried = [Mutant(**m) for m in json.loads((work / name).read_text())]
         keys = {(m.path, m.start, m.after) for m in tried}
         drawn = [m for m in drawn if (m.path, m.start, m.after) not in keys]
     for mutant in drawn[: count - len(tried)]:
-        tests = [*options.tests, *chart.tests(mutant, options.budget, options.most)]
-        mutant.outcome, mutant.by = (
-            try_one(tree, mutant, tests, int(10 * options.budget) + 60)
-            if tests
-            else ("survived", "no test runs over it")
-        )
+        some = [*options.tests, *chart.tests(mutant, options.budget, options.most)]
+        seconds = int(10 * options.budget) + 60
+        mutant.by = try_one(tests, tree, mutant, some, seconds) if some else ""
+        mutant.outcome = "noticed" if mutant.by else "survived"
         tried.append(mutant)
         (work / name).write_text(json.dumps([asdict(m) for m in tried], indent=1))
         _tell(tried)
