@@ -56,6 +56,7 @@ def kill_after(action: Callable[[], object], seconds: float) -> bool:
 def kill_training(root: Path, kills: int, rng: random.Random) -> Tally:
     """Runs that are killed again and again, each compared with an unbroken one."""
     tally = Tally("kills of `train`, compared with an unbroken run")
+    execute(tiny_config(SEEDS), root / "before")  # what it imports, forked processes need not
     unbroken: dict[str, tuple[dict[str, str], float]] = {}
     number = rng.randrange(10**6)
     while tally.tried < kills:
