@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made import SEEDS, Everything, MadeResult, MadeRun, make_runs, number, values
+from made import SEEDS, Everything, MadeResult, MadeRun, make_runs, measure, number, values
 
 from regard.display import Panel
-from regard.papers import EXPERIMENTS, ledger
+from regard.papers import ledger
 from regard.papers.aitken2021 import _attention, escan, features, orders, translation, twice
 from regard.papers.aitken2021 import one_to_one as one
-from regard.papers.framework import Findings
 from regard.recordings import Recording
 from regard.recordings.recording import Metadata
 from regard.recordings.site import Site
@@ -27,10 +26,6 @@ from regard.statistics import Estimate
 
 Patch = pytest.MonkeyPatch
 MODULES = (one, orders, escan, twice, translation, features)
-
-
-def measure(name: str, runs: Any) -> Findings:
-    return EXPERIMENTS[name]().measure(runs, "quick")
 
 
 def same(found: Estimate, wanted: Any) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made import measure
 
 from regard.display import Figure, Panel
 from regard.instruments.words.links import Alignment
 from regard.papers import EXPERIMENTS, ledger
-from regard.papers.framework import Findings
 from regard.papers.snell2021 import _compared, _learning, _with_sets, aer, heads, ibm, keyword
 from regard.papers.snell2021 import agreement as tables
 from regard.papers.snell2021 import optimal as best
@@ -25,10 +25,6 @@ from regard.papers.snell2021._row import Row
 from regard.statistics import Estimate
 
 Patch = pytest.MonkeyPatch
-
-
-def measure(name: str, runs: Any, scale: Any = "quick") -> Findings:
-    return EXPERIMENTS[name]({}).measure(runs, scale)
 
 
 def same(found: Estimate, wanted: Any) -> None:
