@@ -74,7 +74,7 @@ def measure(tree: Path, work: Path, tests: list[str]) -> None:
     number = len(list(work.glob("coverage-*")))
     words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", "--cov=regard", "-p"]
     words += [
-        "mutants",
+        "charts",
         "--cov-context=test",
         "--cov-report=",
         "--ignore=tests/runs/test_on_ray.py",

@@ -20,7 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from charts import Map, measure
-from faults import Mutant, draw, find_all
+from faults import CORE, Mutant, draw, find_all
 from trials import TESTS, Trial
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,17 +38,17 @@ def _leave_out(folder: str, names: list[str]) -> set[str]:
     return {n for n in names if n == "__pycache__" or (Path(folder) == ROOT and n in made)}
 
 
-def choose(tree: Path, options: argparse.Namespace) -> tuple[list[Mutant], int]:
-    """What is tried, in order, and how many at most."""
+def choose(tree: Path, options: argparse.Namespace) -> list[Mutant]:
+    """What is tried, in order."""
     every = list(find_all(tree))
     if not options.again:
         print(f"{len(every)} faults are possible, {options.count} are tried", flush=True)
-        return draw(tree, every, options.count, options.seed), options.count
+        return draw(tree, every, options.count, options.seed)
     rows = json.loads(options.again.read_text())
     wanted = {(m["path"], m["start"], m["after"]) for m in rows if m["outcome"] == "survived"}
     found = [m for m in every if (m.path, m.start, m.after) in wanted]
     print(f"{len(wanted)} were not noticed, {len(found)} are still there", flush=True)
-    return found, len(found)
+    return found
 
 
 def main() -> None:
@@ -64,7 +64,7 @@ def main() -> None:
         return measure(tree, work, options.add)
     if not list(work.glob("coverage-*")):
         measure(tree, work, [f"tests/{name}" for name in TESTS])
-    drawn, count = choose(tree, options)
+    drawn = choose(tree, options)
     chart = Map(work)
     trial = Trial(tree, int(10 * options.budget) + 60)
     tried: list[Mutant] = []
@@ -72,7 +72,7 @@ def main() -> None:
         tried = [Mutant(**m) for m in json.loads((work / name).read_text())]
         keys = {(m.path, m.start, m.after) for m in tried}
         drawn = [m for m in drawn if (m.path, m.start, m.after) not in keys]
-    for mutant in drawn[: count - len(tried)]:
+    for mutant in [m for m in drawn if m.path.split("/")[2] in options.folders]:
         some = [*options.tests, *chart.tests(mutant, options.budget, options.most)]
         mutant.by = trial.run(mutant, some)
         mutant.outcome = "noticed" if mutant.by else "survived"
@@ -88,6 +88,7 @@ def _read_options() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, default=Path("mutants"))
     parser.add_argument("--budget", type=float, default=40.0, help="seconds of tests for a fault")
     parser.add_argument("--most", type=int, default=60, help="tests for a fault")
+    parser.add_argument("--folders", nargs="*", default=CORE, help="those of some folders only")
     parser.add_argument("--add", nargs="*", default=[], help="new tests, which are measured")
     parser.add_argument("--again", type=Path, help="results whose survivors are tried once more")
     parser.add_argument("--tests", nargs="*", default=[], help="tests to run besides")

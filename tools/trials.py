@@ -19,7 +19,7 @@ from typing import Any
 from faults import Mutant
 
 TESTS = ("models", "training", "tasks", "runs", "recordings", "instruments", "papers")
-NOT_IN_A_FUNCTION = 77
+NOT_IN_A_FUNCTION, BROKEN = 77, 78  # codes of a forked process
 OPTIONS = ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
 OPTIONS += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
 
@@ -94,6 +94,7 @@ class Trial:
         if code is None:
             return "it did not come to an end"
         lines = self.said.read_text(encoding="utf-8", errors="replace").splitlines()
+        assert code != BROKEN, "\n".join(lines[-20:])  # nothing was tried
         failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
         return "" if code == 0 else (failed or [f"code {code}"])[-1][:160]
 
@@ -122,7 +123,7 @@ def _fork(trial: Trial, mutant: Mutant | None, some: list[str]) -> int:
 
 def _run_tests(trial: Trial, mutant: Mutant | None, some: list[str]) -> None:
     """In the forked process: never returns."""
-    code = 3
+    code = BROKEN
     try:
         out = os.open(trial.said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(out, 1)
@@ -175,7 +176,7 @@ def put_in(tree: Path, mutant: Mutant) -> int:
     }
     count = 0
     for thing in gc.get_objects():
-        if isinstance(thing, FunctionType) and thing.__code__.co_filename == str(path):
+        if type(thing) is FunctionType and thing.__code__.co_filename == str(path):
             code = changed.get((thing.__code__.co_qualname, thing.__code__.co_firstlineno))
             if code and len(code.co_freevars) == len(thing.__code__.co_freevars):
                 thing.__code__ = code

@@ -83,7 +83,7 @@ def _near(found: Sequence[Any], kept: Sequence[Any]) -> bool:
     )
 
 
-def hold(path: Path, name: str, value: Any) -> None:
+def hold(path: Path, name: str, value: Any, exact: bool = False) -> None:
     """Compare with what is kept under a name; with REGARD_SHOWN=write, keep it."""
     found = json.loads(json.dumps(describe(value)))
     kept = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
@@ -93,4 +93,5 @@ def hold(path: Path, name: str, value: Any) -> None:
         path.write_text(text + "\n", encoding="utf-8")
     assert name in kept, f"{path.name} has no {name}: write it with REGARD_SHOWN=write"
     differences = list(compare(found, kept[name]))
+    assert not exact or differences or found == kept[name], f"{found} instead of {kept[name]}"
     assert not differences, "\n".join(differences[:20])
