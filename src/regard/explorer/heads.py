@@ -49,11 +49,12 @@ def show_difference(
 
     Outputs of another length have other rows: then there is nothing to subtract.
     """
-    now = show_head(views, question, alive)[1]["weights"]
+    now = show_head(views, question, alive)[1]
     before = show_head(views, question.model_copy(update={"changes": ()}), alive)[1]["weights"]
-    if now.shape != before.shape:
-        return {"same": False}, {"weights": now}
-    return {"same": True}, {"weights": now, "before": before, "difference": now - before}
+    if now["weights"].shape != before.shape:
+        return {"same": False}, now
+    moved = now["weights"] - before
+    return {"same": True}, {**now, "before": before, "difference": moved}
 
 
 def measure_apart(views: Views, question: ask.ApartQuestion, alive: Alive) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from regard.explorer.speaking import Alive
 from regard.explorer.thing import LiveThing, Thing
 from regard.explorer.views import Views
 from regard.recordings.storage import Array
+from regard.subjects.lexicon import strip
 
 
 def say(views: Views, question: ask.Question, alive: Alive) -> dict[str, Any]:
@@ -41,13 +42,20 @@ def say(views: Views, question: ask.Question, alive: Alive) -> dict[str, Any]:
 
 
 def mark_words(thing: Thing, numbers: Array, side: int) -> list[dict[str, Any]]:
-    """Words, which of them are special, and which pieces are one word. (position,)"""
-    special, names = thing.special(side), thing.vocabularies[side].words
-    groups = thing.lexicon(side).number_words(numbers[None])[0].tolist()
-    return [
-        {"word": word, "special": word in special, "group": group}
-        for word, group in zip(spell(names, numbers), groups, strict=True)
-    ]
+    """Words, which of them are special, which pieces are one word, and how each is shown.
+
+    A piece is shown without its tokenizer's mark; one that goes on with a word begins with `+`.
+    """
+    special, lexicon = thing.special(side), thing.lexicon(side)
+    groups = lexicon.number_words(numbers[None])[0].tolist()
+    found: list[dict[str, Any]] = []
+    for word, group in zip(spell(lexicon.words, numbers), groups, strict=True):
+        entry = {"word": word, "special": word in special, "group": group}
+        if lexicon.marker and group >= 0:
+            goes_on = bool(found) and found[-1]["group"] == group
+            entry["shown"] = "+" * goes_on + strip(word, lexicon.marker) or "␣"
+        found.append(entry)
+    return found
 
 
 def _strip(thing: Thing, found: Look) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def fold(values: Sequence[Any], end: str, name: str = "") -> Any:
     """One of the ends over documents of one shape; texts that differ become nothing."""
     first = values[0]
     if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
-        within = (0.0, 1.0) if name in SHARES else None
+        within = (0.0, 1.0) if is_share(name) else None
         return getattr(Estimate.of(values, within), end)
     if all(isinstance(v, Mapping) for v in values):
         shared = [key for key in first if all(key in v for v in values)]
@@ -77,6 +77,12 @@ def fold(values: Sequence[Any], end: str, name: str = "") -> Any:
     return first if all(v == first for v in values) else None
 
 
+def is_share(name: str) -> bool:
+    """Whether a quantity lies in 0 to 1, by its name: `weights`, `validation accuracy`."""
+    last = name.rpartition(" ")[2]
+    return last in SHARES or last.endswith("accuracy")
+
+
 def fold_arrays(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Arrays of one shape: `NAME` is the mean, `NAME low` and `NAME high` are the ends."""
     found: dict[str, Any] = {}
@@ -84,7 +90,7 @@ def fold_arrays(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         every = [one[name] for one in values if name in one]
         if len(every) < len(values) or len({array.shape for array in every}) > 1:
             continue
-        within = (0.0, 1.0) if name in SHARES else None
+        within = (0.0, 1.0) if is_share(name) else None
         ends = estimate_arrays(np.stack(every).astype(np.float64), within)
         names = (name, f"{name} low", f"{name} high")
         found |= {key: x.astype(np.float32) for key, x in zip(names, ends, strict=True)}

@@ -13,6 +13,7 @@ from regard.explorer.speaking import Alive, read_batch
 from regard.explorer.views import Views
 from regard.instruments.interventions._steering import Sentence, steer
 from regard.models.decoding import beam
+from regard.subjects.lexicon import Lexicon, strip
 
 Path = tuple[int, ...]
 
@@ -48,15 +49,16 @@ def grow_tree(views: Views, question: ask.BeamQuestion, alive: Alive) -> dict[st
                 model, memory, min(limit, 120), question.width, end, feeding, growing, live.start
             )
     won = max((p for p in ended if list(p) == best[0, : len(p)].tolist()), key=len, default=())
-    return {"tree": _to_nodes(scores, ended, won, live.vocabularies[1].words)}
+    return {"tree": _to_nodes(scores, ended, won, live.lexicon(1))}
 
 
 def _to_nodes(
-    scores: dict[Path, float], ended: set[Path], won: Path, words: tuple[str, ...]
+    scores: dict[Path, float], ended: set[Path], won: Path, lexicon: Lexicon
 ) -> list[dict[str, Any]]:
     """A node for every prefix of what was held; those that died out early are there, too."""
     numbers: dict[Path, int] = {(): -1}
     nodes: list[dict[str, Any]] = []
+    words = lexicon.words
     for path in sorted(scores, key=lambda p: (len(p), -scores[p])):
         if path[:-1] not in numbers:
             continue
@@ -65,6 +67,7 @@ def _to_nodes(
         nodes.append({
             "id": numbers[path], "parent": numbers[path[:-1]], "step": len(path) - 1,
             "word": words[path[-1]], "path": [words[n] for n in path], "score": scores[path],
+            "shown": strip(words[path[-1]], lexicon.marker) or words[path[-1]],
             "log_p": scores[path] - before, "ended": path in ended,
             "best": path == won[: len(path)],
         })  # fmt: skip
