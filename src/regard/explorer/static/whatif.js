@@ -68,13 +68,13 @@ export class View {
     const { fixed } = answer;
     const forms = [];
     const add = (kind, made) => { if (!fixed[kind]) forms.push(made); };
+    add("state", this.stateForm(answer, state)); // first, so that both sentences are in sight while one drags
     if (crossing.length) {
       add("part", form("Without a component", [pick("", "part", [["temporal", "μ time"], ["input", "χ word"], ["delta", "Δ rest"]]), pick("in the", "where", ["queries", "keys", "alignment", "context"], "alignment"), pick("of", "site", crossing, crossing[crossing.length - 1])],
         (get) => ({ kind: "part", part: get("part"), where: get("where"), site: get("site") })));
       add("head", form("Without a head", [pick("", "site", sites, site.name), integer("head", "head", 64)], (get) => ({ kind: "head", site: get("site"), head: Number(get("head")) })));
     }
     add("unit", form("Without a unit", [pick("of the", "side", ["encoder", "decoder"]), integer("unit", "unit", 99999)], (get) => ({ kind: "unit", side: get("side"), unit: Number(get("unit")) })));
-    add("state", this.stateForm(answer, state));
     fill(this.forms, forms, this.reasons(answer));
   }
 
@@ -110,7 +110,7 @@ export class View {
     };
     const form = h("form", { style: { display: "grid", gap: "6px" }, onsubmit: (event) => { event.preventDefault(); draw(); } },
       h("b.form-title", {}, "With a state of a second sentence"), h("div.row", {}, box),
-      h("span.hint", {}, "Drag a state of the second sentence onto a word of the present one; or choose both."), words, target);
+      h("span.hint", {}, "Drag a state of the second sentence (above) onto a word of the present one (below); or choose both."), words, target);
     if (state.other) draw();
     return form;
   }
