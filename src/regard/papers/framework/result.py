@@ -39,6 +39,8 @@ class Result:
     settings: dict[str, Any]  # condition -> configuration of its first seed, seeds
     provenance: dict[str, Any]
     plan: str  # hash of the runs and rules that this result rests on
+    coverage: str | None = None  # of the conditions or data sets that its claims speak of
+    core_hours: float | None = None  # of its runs and of the measuring
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -75,7 +77,7 @@ def _judge(row: dict[str, Any]) -> dict[str, Any]:
     if claim is None:
         return row
     measures = {name: Estimate.from_json(value) for name, value in row["measures"].items()}
-    return claim.row(row["scale"], measures)
+    return claim.row(row["scale"], measures, row.get("coverage"), row.get("core_hours"))
 
 
 def result_path(results: Path, name: str, scale: str) -> Path:

@@ -33,6 +33,7 @@ class DataSet:
     kendall: Mapping[str, float] = field(default_factory=dict)  # Table 3
     frozen: float | None = None  # Table 10, A(α, α^fr)
     other: str = ""  # how it differs from what the paper had
+    stand_in: bool = False  # whether it is another set than the paper's
     attending: Mapping[str, Any] = field(default_factory=dict)  # settings of runs that attend
 
     def fill_settings(self, folder: Path) -> dict[str, Any]:
