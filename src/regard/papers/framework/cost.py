@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.display import Table
 from regard.display.progress import make_bar
-from regard.papers.framework.experiment import Experiment, Runs, Scale
+from regard.papers.framework.experiment import Experiment, Plan, Runs, Scale
 from regard.papers.framework.result import published_rows
 from regard.runs.run import Run, runs_folder
 from regard.training.loop import Trainer, one_thread
@@ -32,6 +32,11 @@ def add_hours(runs: Runs, measuring: float = 0.0) -> float:
     trained = {run.folder: run for group in runs.values() for run in group}
     seconds = sum(float(run.summary["seconds"]) for run in trained.values())
     return (seconds + measuring) / HOUR
+
+
+def count_conditions(plan: Plan) -> str:
+    """What a result covers that leaves nothing out, in words."""
+    return "its one condition" if len(plan) == 1 else f"all {len(plan)} conditions"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from time import process_time
 from regard.code import hash_code, join_hashes, texts_in
 from regard.errors import RegardError, unknown
 from regard.instruments import INSTRUMENTS
-from regard.papers.framework.cost import add_hours
+from regard.papers.framework.cost import add_hours, count_conditions
 from regard.papers.framework.experiment import EXPERIMENTS, Experiment, Plan, Scale
 from regard.papers.framework.result import Result, load, result_path, results_folder
 from regard.runs.config import RunConfig
@@ -193,7 +193,7 @@ def _measure(
     started = process_time()
     findings = experiment.measure(conditions, scale)
     hours = add_hours(conditions, process_time() - started)
-    coverage = experiment.coverage(scale) or f"all {len(plan)} conditions"
+    coverage = experiment.coverage(scale) or count_conditions(plan)
     rows = []
     for claim in experiment.rows():
         if claim.id not in findings.measures and not experiment.partial:
