@@ -5,3 +5,4 @@ from regard.papers.across import directions as directions
 from regard.papers.across import guidance as guidance
 from regard.papers.across import order as order
 from regard.papers.across import prediction as prediction
+from regard.papers.across import seeds as seeds

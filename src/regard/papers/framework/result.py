@@ -158,11 +158,15 @@ def _choose_row(claim: Claim, results: Path, source: str | None) -> dict[str, An
     return {**claim.row(None, None), "source": None}
 
 
+def published_files() -> list[Path]:
+    """The files of rows that come with Regard, one per paper."""
+    return sorted((Path(__file__).parents[1] / "published").glob("*.json"))
+
+
 @cache
 def published_rows() -> dict[str, dict[str, Any]]:
     """The rows that come with Regard, by claim, as they were measured."""
-    files = sorted((Path(__file__).parents[1] / "published").glob("*.json"))
-    return {row["id"]: row for path in files for row in read_json(path)}
+    return {row["id"]: row for path in published_files() for row in read_json(path)}
 
 
 def _find_row(claim: str, experiment: str, results: Path) -> dict[str, Any] | None:
