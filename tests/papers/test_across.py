@@ -12,7 +12,7 @@ import pytest
 
 from regard.instruments.components._terms import TERMS
 from regard.papers import EXPERIMENTS, ledger
-from regard.papers.across import bottleneck, directions, guidance, order, prediction
+from regard.papers.across import bottleneck, directions, guidance, hf, order, prediction
 from regard.papers.across._positions import share_attended, share_lexical
 from regard.recordings.record import record
 from regard.recordings.recording import Recording
@@ -59,7 +59,10 @@ def test_an_experiment_measures_what_its_rules_need(
     monkeypatch.setattr(bottleneck, "TRIALS", 8)
     monkeypatch.setattr(order, "SAMPLES", 12)
     monkeypatch.setattr(prediction, "SAMPLES", {"quick": 20, "full": 20})
+    monkeypatch.setattr(hf, "UPDATES", {"quick": 2})
     experiment = EXPERIMENTS[name]()
+    if lack := experiment.lacks("quick"):
+        pytest.skip(f"{name} needs {lack}")
     runs: dict[str, list[Run]] = {
         condition: [execute(shrink(config), folder) for config in configs[:2]]
         for condition, configs in experiment.plan("quick").items()

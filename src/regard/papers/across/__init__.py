@@ -3,6 +3,7 @@
 from regard.papers.across import bottleneck as bottleneck
 from regard.papers.across import directions as directions
 from regard.papers.across import guidance as guidance
+from regard.papers.across import hf as hf
 from regard.papers.across import order as order
 from regard.papers.across import prediction as prediction
 from regard.papers.across import seeds as seeds
