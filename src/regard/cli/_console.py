@@ -28,6 +28,8 @@ def show(table: Table, as_json: bool, data: Any = None) -> None:
         print_json(table.records() if data is None else data)
     else:
         out.print(table.rich())
+        for line in table.notes:
+            print_line(line)
 
 
 def print_json(data: Any) -> None:

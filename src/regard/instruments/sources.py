@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from regard.errors import RegardError, together
+from regard.errors import RegardError, kind_of, together
 from regard.recordings import Recording, load_recording, record
 from regard.recordings.adapter import find_adapter
 from regard.recordings.adapters.model import Inputs
@@ -72,9 +72,7 @@ class Takes(ABC):
 
     def refuse(self, thing: Any) -> RegardError:
         """The sentence for something that is no source at all."""
-        shown = repr(thing) if thing is None or isinstance(thing, (int, float)) else (
-            f"a {type(thing).__name__}"
-        )  # fmt: skip
+        shown = repr(thing) if isinstance(thing, (int, float)) else kind_of(thing)
         return RegardError(f"{shown} cannot be inspected. {self.wants}")
 
     wants: ClassVar[str]

@@ -11,7 +11,7 @@ import numpy as np
 from torch import nn
 
 from regard.display.progress import make_bar
-from regard.errors import RegardError, unknown
+from regard.errors import RegardError, kind_of, unknown
 from regard.models.seq2seq import Seq2Seq
 from regard.recordings.adapter import find_adapter
 from regard.recordings.adapters._also import Also, read_also
@@ -126,7 +126,7 @@ def record(
             what, at, batches or (), call, out=path, also=wanted, only=only, **adapter
         )
     raise RegardError(
-        f"A {type(what).__name__} cannot be recorded. Give a run, a model, a module or arrays."
+        f"{kind_of(what)} cannot be recorded. Give a run, a model, a module or arrays."
     )
 
 

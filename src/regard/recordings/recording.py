@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.display import Table
-from regard.errors import RegardError, unknown
+from regard.errors import RegardError, kind_of, unknown
 from regard.recordings.describing import (
     check_kinds,
     check_shapes,
@@ -269,7 +269,7 @@ def open_recording(what: Any) -> Recording:
         return load_recording(what)
     if not isinstance(what, Recording):
         raise RegardError(
-            f"A {type(what).__name__} is not a recording. Give one, or the path of its file; a run"
+            f"{kind_of(what)} is not a recording. Give one, or the path of its file; a run"
             " is recorded by run.record()."
         )
     return what
@@ -277,6 +277,8 @@ def open_recording(what: Any) -> Recording:
 
 def load_recording(path: str | Path) -> Recording:
     """The recording in a file, read lazily: nothing is in memory until it is asked for."""
+    if not isinstance(path, (str, Path)):
+        raise RegardError(f"{kind_of(path)} is not the path of a recording.")
     path = Path(path)
     if not path.is_file():
         raise RegardError(

@@ -35,7 +35,7 @@ class Heads(Measured):
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HeadsResult(Result[Heads]):
     """The number over seeds."""
 

@@ -31,7 +31,7 @@ class Layers(Measured):
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LayersResult(Result[Layers]):
     """Shares over seeds."""
 

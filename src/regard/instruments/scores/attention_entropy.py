@@ -30,7 +30,7 @@ class Entropies(Measured):
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EntropyResult(Result[Entropies]):
     """Entropies over seeds."""
 
