@@ -14,7 +14,7 @@ from regard.errors import RegardError, unknown
 from regard.explorer.memory import Kept
 from regard.models.seq2seq import Seq2Seq
 from regard.recordings import Recording, load_recording, record
-from regard.recordings.record import draw_samples
+from regard.recordings.samples import draw_samples
 from regard.recordings.storage import Array
 from regard.runs import Run
 from regard.runs.run import list_runs
