@@ -12,7 +12,7 @@ from regard.explorer.memory import Kept
 from regard.explorer.thing import FEW, Checkpoint, LiveThing, count_samples, name_model
 from regard.models.seq2seq import Seq2Seq
 from regard.recordings import Recording, record
-from regard.recordings.record import draw_samples
+from regard.recordings.samples import draw_samples
 from regard.runs import Run
 from regard.subjects.lexicon import Lexicon, find_marker
 from regard.tasks import Task

@@ -135,7 +135,7 @@ def compact(recording: Recording) -> Recording | None:
         conventions={side: {"pieces": meta.conventions.get(side, {}).get("pieces", "")}
                      for side in meta.conventions}, compact=True,
     )  # fmt: skip
-    return Recording(Renumbered(recording.storage, sides, rows), metadata, recording.rows)
+    return replace(recording, storage=Renumbered(recording.storage, sides, rows), metadata=metadata)
 
 
 def _number(recording: Recording, side: str, said: Mapping[str, Any]) -> Numbering:

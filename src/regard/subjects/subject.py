@@ -84,6 +84,8 @@ class Subject(ABC):
         chosen, faults = set(), []
         for name in [wanted] if isinstance(wanted, str) else wanted:
             found = [site for site in known if _means(name, site)]
+            if name == "cross":  # that of a recurrent model is called `attention`
+                found = [s for s in known if s in found or s in self.model.crossing_sites()]
             faults += [] if found else [unknown("attention site", name, known)]
             chosen |= {*found}
         if faults:
