@@ -6,6 +6,7 @@ from benchmarks import instruments as instruments
 from benchmarks import lookup as lookup
 from benchmarks import models as models
 from benchmarks import recurrences as recurrences
+from benchmarks import shards as shards
 from benchmarks import snell as snell
 from benchmarks import training as training
 from benchmarks.benchmark import BENCHMARKS, Benchmark

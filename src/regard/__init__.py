@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # the front: train, record, look, check the papers
     from regard.recordings.record import record as record
     from regard.recordings.recording import Recording as Recording
     from regard.recordings.recording import load_recording as load_recording
+    from regard.recordings.sharding import gather_shards as gather_shards
     from regard.runs.execution import train as train
     from regard.runs.executor import run_all as run_all
     from regard.runs.run import Run as Run

@@ -305,6 +305,31 @@ def plainly(folder: Path, word: str) -> list[str]:
     return said[1:-1]
 
 
+def test_made_weights_of_the_fixed_vector_in_numpy(tmp_path: Path) -> None:
+    """Without the published file: random weights, the teacher's phonemes fed, step by step."""
+    kind = "g2p_en 2.1.0"
+    subject, w = load_published(write(tmp_path / "made", kind)), arrays(kind)
+    letters, phonemes = WORDS[kind]
+    spoken = (("cab", ["K", "AH0", "B"]), ("be", ["B", "IY1"]))
+    (given,) = subject.read(spoken)
+    found = subject.model(given.source, given.source_lengths, given.inputs)
+    logits = found.logits.detach().numpy()
+
+    def gru(x: np.ndarray, h: np.ndarray, side: str) -> np.ndarray:
+        xs = np.split(w[f"{side}_w_ih"] @ x + w[f"{side}_b_ih"], 3)
+        hs = np.split(w[f"{side}_w_hh"] @ h + w[f"{side}_b_hh"], 3)
+        r, z = (1 / (1 + np.exp(-xs[i] - hs[i])) for i in (0, 1))
+        return (1 - z) * np.tanh(xs[2] + r * hs[2]) + z * h
+
+    for row, (word, said) in enumerate(spoken):
+        h = np.zeros(6, dtype=np.float32)
+        for letter in [*word, "</s>"]:
+            h = gru(w["enc_emb"][letters.index(letter)], h, "enc")
+        for step, fed in enumerate(["<s>", *said]):
+            h = gru(w["dec_emb"][phonemes.index(fed)], h, "dec")
+            np.testing.assert_allclose(logits[row, step], w["fc_w"] @ h + w["fc_b"], atol=1e-4)
+
+
 def test_the_fixed_vector_says_what_a_plain_program_says(data: Path, fixed: Speller) -> None:
     words = ["attention", "be", "thought", "christmas", "xylophone", "internationalisation"]
     assert fixed.spell(words) == [plainly(data / "pretrained" / FIXED, word) for word in words]

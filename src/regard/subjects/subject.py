@@ -30,6 +30,7 @@ class Subject(ABC):
     """
 
     inputs = "teacher"  # what is fed when it is recorded by default
+    forced_first: int | None = None  # a word that every output begins with, such as a language
 
     def __init__(
         self,

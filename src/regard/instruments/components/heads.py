@@ -11,6 +11,7 @@ from regard.display import Figure, Heat, Panel, Table
 from regard.errors import RegardError, unknown
 from regard.instruments.registry import INSTRUMENTS, instrument
 from regard.instruments.result import Measured, Result, to_floats
+from regard.recordings.decomposition import HeadSums, StateSums
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
 
@@ -67,7 +68,7 @@ class HeadsResult(Result[Heads]):
         )
 
 
-@instrument(HeadsResult)
+@instrument(HeadsResult, sums=(StateSums, HeadSums))
 def heads(
     recording: Recording,
     of: str = "breakdown",

@@ -22,8 +22,8 @@ from regard.models.seq2seq import Seq2Seq
 from regard.recordings.adapters.model import record_model
 from regard.recordings.compact import renumber
 from regard.recordings.decomposition import Components
-from regard.recordings.record import draw_samples
 from regard.recordings.recording import Recording
+from regard.recordings.samples import draw_samples
 from regard.runs import Run
 from regard.subjects.subject import Subject
 from regard.tasks.batch import Batch
