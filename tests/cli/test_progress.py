@@ -52,6 +52,7 @@ def test_all_runs_in_one_view(regard: Command, tmp_path: Path) -> None:
     assert rows[2]["faults"] == told.failures and "another process" in told.failures[0]
     shown = regard("ls", "progress").stdout
     assert "2 done, 1 failed" in shown and "core hours" in shown
+    assert f"{bad.name}: {told.failures[0]}" in shown, "faults are whole, below the table"
     run_all([bad], runs, 1)
     assert [row["state"] for row in read_progress(runs)] == ["done"] * 3, "one command, one view"
 

@@ -57,6 +57,10 @@ def _list(what: str, of: list[str], sort: str | None, runs: Path | None) -> Tabl
         from regard.cli._runs import list_table
 
         return list_table(runs, of, sort)
+    if what == "progress" and not (of or sort):
+        from regard.cli._progress import list_progress
+
+        return list_progress(runs)
     if sort:
         raise RegardError("--sort is for `regard ls runs`.")
     if what == "settings":
@@ -69,12 +73,7 @@ def _list(what: str, of: list[str], sort: str | None, runs: Path | None) -> Tabl
     if what not in LISTINGS:
         raise RegardError(unknown("listing", what, LISTINGS))
     title, columns, rows = LISTINGS[what]
-    found = tuple(rows(runs))
-    if what == "progress":
-        from regard.runs.status import summarise
-
-        title = f"{title}: {summarise([dict(zip(columns, row, strict=True)) for row in found])}"
-    return Table(title, columns, found)
+    return Table(title, columns, tuple(rows(runs)))
 
 
 def _first_line(thing: Any) -> str:
@@ -175,11 +174,9 @@ def _papers(_: Path | None) -> Rows:
 
 
 def _progress(folder: Path | None) -> Rows:
-    from regard.runs.run import runs_folder
-    from regard.runs.status import read_progress
+    from regard.cli._progress import list_progress
 
-    rows = read_progress(folder or runs_folder())
-    return [tuple(row[column] for column in PROGRESS) for row in rows]
+    return list(list_progress(folder).rows)
 
 
 def _runs(folder: Path | None) -> Rows:
@@ -187,11 +184,6 @@ def _runs(folder: Path | None) -> Rows:
 
     return [(path,) for path in (folder or runs_folder()).glob("*/config.json")]
 
-
-PROGRESS = (
-    "command", "run", "state", "update", "of", "loss", "accuracy", "seconds", "core_hours",
-    "faults",
-)  # fmt: skip
 
 # Name -> title, columns, and rows; what is listed is imported when it is asked for.
 LISTINGS: dict[str, tuple[str, tuple[str, ...], Callable[[Path | None], Rows]]] = {
@@ -212,5 +204,5 @@ LISTINGS: dict[str, tuple[str, tuple[str, ...], Callable[[Path | None], Rows]]] 
     "settings": ("Settings", (), lambda _: _settings([])),
     "papers": ("Papers and their experiments", ("name", "title", "claims", "from"), _papers),
     "runs": ("Runs", (), _runs),
-    "progress": ("Runs that commands have asked for", PROGRESS, _progress),
+    "progress": ("Progress", (), _progress),
 }

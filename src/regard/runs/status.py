@@ -108,7 +108,8 @@ def _about_process(root: Path) -> dict[str, Any]:
     for old in sorted(_files(root), key=lambda path: path.stat().st_mtime)[:-KEPT]:
         if not may_be_at_work(*_writer(old)):
             old.unlink(missing_ok=True)
-    words = [Path(sys.argv[0]).name, *sys.argv[1:]]
+    program = Path(sys.argv[0]).name
+    words = ["regard" if program == "__main__.py" else program, *sys.argv[1:]]
     started = datetime.now(UTC).isoformat(timespec="seconds")
     return {"command": " ".join(words), "started": started, "runs": {}}
 
