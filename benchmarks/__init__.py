@@ -1,5 +1,6 @@
 """How fast it is: ratios, measured within one run on the machine at hand."""
 
+from benchmarks import corpora as corpora
 from benchmarks import explorer as explorer
 from benchmarks import instruments as instruments
 from benchmarks import lookup as lookup

@@ -25,7 +25,8 @@ def ls(
     what: Annotated[
         str,
         typer.Argument(
-            help="tasks, models, settings, cells, attentions, adapters, instruments, papers, runs."
+            help="tasks, models, settings, cells, attentions, adapters, instruments, papers, runs,"
+            " progress."
         ),
     ] = "all",
     of: Annotated[
@@ -68,7 +69,12 @@ def _list(what: str, of: list[str], sort: str | None, runs: Path | None) -> Tabl
     if what not in LISTINGS:
         raise RegardError(unknown("listing", what, LISTINGS))
     title, columns, rows = LISTINGS[what]
-    return Table(title, columns, tuple(rows(runs)))
+    found = tuple(rows(runs))
+    if what == "progress":
+        from regard.runs.status import summarise
+
+        title = f"{title}: {summarise([dict(zip(columns, row, strict=True)) for row in found])}"
+    return Table(title, columns, found)
 
 
 def _first_line(thing: Any) -> str:
@@ -168,11 +174,24 @@ def _papers(_: Path | None) -> Rows:
     ]
 
 
+def _progress(folder: Path | None) -> Rows:
+    from regard.runs.run import runs_folder
+    from regard.runs.status import read_progress
+
+    rows = read_progress(folder or runs_folder())
+    return [tuple(row[column] for column in PROGRESS) for row in rows]
+
+
 def _runs(folder: Path | None) -> Rows:
     from regard.runs.run import runs_folder
 
     return [(path,) for path in (folder or runs_folder()).glob("*/config.json")]
 
+
+PROGRESS = (
+    "command", "run", "state", "update", "of", "loss", "accuracy", "seconds", "core_hours",
+    "faults",
+)  # fmt: skip
 
 # Name -> title, columns, and rows; what is listed is imported when it is asked for.
 LISTINGS: dict[str, tuple[str, tuple[str, ...], Callable[[Path | None], Rows]]] = {
@@ -193,4 +212,5 @@ LISTINGS: dict[str, tuple[str, tuple[str, ...], Callable[[Path | None], Rows]]] 
     "settings": ("Settings", (), lambda _: _settings([])),
     "papers": ("Papers and their experiments", ("name", "title", "claims", "from"), _papers),
     "runs": ("Runs", (), _runs),
+    "progress": ("Runs that commands have asked for", PROGRESS, _progress),
 }

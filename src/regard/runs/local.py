@@ -15,11 +15,13 @@ from regard.runs.orders import Orders
 from regard.runs.pool import Pool, give_order
 from regard.runs.pool import cores as cores
 from regard.runs.pool import start_worker as start_worker
+from regard.training.ranks import LostProcess
 
 
 def train_locally(configs: Sequence[RunConfig], orders: Orders) -> list[str]:
     """Have all runs made by processes of this machine, or by this one; returns the faults."""
-    jobs = min(orders.jobs or cores(), len(configs))
+    widest = max(config.training.processes for config in configs)
+    jobs = min(orders.jobs or max(1, cores() // widest), len(configs))
     apart = [config for config in configs if jobs > 1 and is_portable(config)]
     faults = _Trainers(apart, orders).work(jobs) if apart else []
     for config in configs:
@@ -33,7 +35,11 @@ def train_in_this_process(config: RunConfig, orders: Orders) -> tuple[str, ...]:
     watch = partial(orders.monitor.progress, config) if orders.monitor else None
     try:
         execute(config, orders.root, watch, orders.preset)
+    except LostProcess:  # who misses another has no fault
+        raise
     except RegardError as error:
+        if orders.monitor:
+            orders.monitor.failed(config, error.faults)
         return error.faults
     if orders.monitor:
         orders.monitor.finished(config)
@@ -66,6 +72,12 @@ class _Trainers(Pool[RunConfig]):
             monitor.finished(thing)
         elif monitor:
             monitor.progress(thing, *news["numbers"])
+
+    def give_up(self, thing: RunConfig, faults: Sequence[str]) -> None:
+        """Whoever wants to see it is told that it came to nothing."""
+        super().give_up(thing, faults)
+        if self.orders.monitor:
+            self.orders.monitor.failed(thing, faults)
 
     def explain_death(self, thing: RunConfig, code: int) -> str:
         """Nothing is lost but what came after the last checkpoint."""

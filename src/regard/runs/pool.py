@@ -100,6 +100,10 @@ class Pool(ABC, Generic[T]):
     def hear(self, thing: T, news: Mapping[str, Any]) -> None:
         """How it goes: `progress` or `done`; faults are kept already."""
 
+    def give_up(self, thing: T, faults: Sequence[str]) -> None:
+        """Something could not be done."""
+        self.faults += faults
+
     @abstractmethod
     def explain_death(self, thing: T, code: int) -> str:
         """A sentence for what a worker was at that ended by itself."""
@@ -140,10 +144,8 @@ class Pool(ABC, Generic[T]):
         """A worker that is there and has nothing to do, or a new one."""
         with self.lock:
             for place, (module, environment, worker) in enumerate(self.idle or ()):
-                if (module, environment) == (
-                    self.module,
-                    self.environment,
-                ) and worker.poll() is None:
+                alike = (module, environment) == (self.module, self.environment)
+                if alike and worker.poll() is None:
                     assert self.idle is not None
                     del self.idle[place]
                     break
@@ -162,12 +164,14 @@ class Pool(ABC, Generic[T]):
         for news in give_order(worker, self.order(thing)):
             with self.lock:
                 if news["event"] == "failed":
-                    self.faults += news["faults"]
+                    self.give_up(thing, news["faults"])
                 else:
                     self.hear(thing, news)
             if news["event"] != "progress":
                 return True
-        self._fault(self.explain_death(thing, worker.wait()))
+        told = self.explain_death(thing, worker.wait())
+        with self.lock:
+            self.give_up(thing, [told])
         return False
 
     def _fault(self, fault: str) -> None:

@@ -174,11 +174,11 @@ def _record(
         model, batches, vocabularies, {}, "teacher", {"values": {}}, names, sites=[site],
         conventions=conventions,
     )  # fmt: skip
-    if recording.metadata.sites[site].lag:
+    if recording.metadata.sites[site].lag or model.feeds:
         raise RegardError(
-            "This model attends before each step, so that a change at one step is in all"
-            " later queries and is no test of one component. `breakdown` takes its scores"
-            " apart by substitution."
+            "This model attends before each step, or is fed what it attended to, so that a change"
+            " at one step is in all later queries and is no test of one component. `breakdown`"
+            " takes its scores apart by substitution."
         )
     return recording.compact
 

@@ -18,6 +18,8 @@ from regard.subjects.hugging_face._attentions import find_attentions
 from regard.subjects.hugging_face._listening import Listener, register
 from regard.tasks.batch import mask
 
+LATE = ("scores", "weights")  # what is made of queries and keys
+
 
 class HuggingFaceModel(Seq2Seq):
     """Passes go through the model itself; nothing of it is written anew.
@@ -144,6 +146,11 @@ class HuggingFaceModel(Seq2Seq):
             raise RegardError("The output layer is known after the first pass.")
         weight = head.weight if self._factor == 1.0 else head.weight * self._factor
         return OutputLayer(weight, bias, {"state": (0, weight.shape[1])})
+
+    def hook_points(self) -> dict[str, HookPoint]:
+        """See `NamedParts`; no scores and weights of attentions heard at their projections."""
+        hidden = {f"{site}.{what}" for site in self.listener.hooked for what in LATE}
+        return {name: point for name, point in super().hook_points().items() if name not in hidden}
 
     def parts(self) -> Parts:
         """See `NamedParts`."""

@@ -29,6 +29,8 @@ class HuggingFaceSubject(Subject):
     def __init__(self, model: HuggingFaceModel, tokens: Tokens, origin: dict[str, Any]):
         super().__init__(model, tokens.lexicons(), origin)
         self.tokens = tokens
+        settings = getattr(model.net, "generation_config", None)
+        self.forced_first = getattr(settings, "forced_bos_token_id", None)
 
     def read(self, pairs: Sequence[Pair]) -> list[Batch]:
         """Texts by the tokenizer; where there is no target, the model's own output is taken."""
