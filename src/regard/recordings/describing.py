@@ -100,8 +100,9 @@ def limits_of(
 def is_known(name: str, sites: Iterable[str], axes: Iterable[str]) -> bool:
     """Whether a recording may have an array of this name."""
     site, _, part = name.rpartition(".")
-    gate = name.split(".")[1:2] == ["gates"] and name.split(".")[0] in AXIS_OF
-    return name in axes or (site in sites and part in PARTS) or gate
+    side, *rest = name.split(".")
+    inside = side in AXIS_OF and rest[:1] in (["gates"], ["layers"])
+    return name in axes or (site in sites and part in PARTS) or inside
 
 
 def _are(values: Iterable[Any], kind: type) -> bool:

@@ -83,6 +83,7 @@ def aer(
     head: int | None = None,
     pieces: Pool = "sum",
     first: Literal[0, 1] | None = None,
+    layer: int | None = None,
 ) -> Aligned:
     """Alignment error rate of attention, or of any `Scores` over words, against given links.
 
@@ -94,7 +95,7 @@ def aer(
     known = read_alignments(gold, first) if isinstance(gold, (str, Path)) else gold
     if isinstance(source, Scores):
         return _score(source, known, threshold)
-    scores = Scores.of_attention(source, site, head)
+    scores = Scores.of_attention(source, site, head, layer)
     if known is None:
         return _score(scores, _read_targets(source), threshold)
     return _score(pool_recorded(source, scores, pieces), known, threshold)

@@ -16,12 +16,14 @@ from regard.errors import RegardError, unknown
 from regard.models.layers.attention import Site as Attended
 from regard.models.seq2seq import Output, Seq2Seq
 from regard.recordings.adapters._also import (
+    PLAIN,
     Also,
     Pass,
     check_also,
     describe_also,
     further_arrays,
 )
+from regard.recordings.adapters._layers import fit_layers, hear_layers
 from regard.recordings.compact import LARGE
 from regard.recordings.recording import Chunk, Metadata, Recording, as_array
 from regard.recordings.site import AXIS_OF, Site
@@ -58,13 +60,13 @@ def record_model(
     also = also or {}
     check_also(model, also)
     kept = list(batches)
-    if any(what != "gates" and what != "values" for what in also):
+    if any(what not in PLAIN for what in also):
         kept = [piece for batch in kept for piece in batch.pieces(PAIRS_AT_ONCE)]
     if not kept:
         raise RegardError("There is nothing to record: no samples were given.")
     _check_words(kept, vocabularies)
     with evaluating(model) as device, model.keep_sites(sites):
-        done = run_model(model, kept[0].to(device), inputs, "gates" in also)
+        done = run_model(model, kept[0].to(device), inputs, "gates" in also, "states" in also)
         _check_outputs(done.output.logits.shape[2], vocabularies[1])
         chosen = {n: s for n, s in done.output.sites.items() if sites is None or n in sites}
         fixed, parts = read_output_layer(model, kept)
@@ -80,22 +82,25 @@ def record_model(
             gates=model.gate_effects(), also=describe_also(model, kept[0].to(device), also),
             conventions=dict(conventions or {}),
         )  # fmt: skip
-        others = (
-            _select(
-                _piece(run_model(model, b.to(device), inputs, "gates" in also), also, sites), only
-            )
+        passes = (
+            run_model(model, b.to(device), inputs, "gates" in also, "states" in also)
             for b in kept[1:]
         )
+        others = (_select(_piece(one, also, sites), only) for one in passes)
         return write_recording(chain([first], others), fixed, _sizes(kept), metadata, out, watch)
 
 
-def run_model(model: Seq2Seq, batch: Batch, inputs: Inputs, gates: bool) -> Pass:
+def run_model(
+    model: Seq2Seq, batch: Batch, inputs: Inputs, gates: bool, layers: bool = False
+) -> Pass:
     """One pass over a batch, encoded once, the decoder fed the teacher's words or its own."""
-    memory = model.encode(batch.source, batch.source_lengths, {} if gates else None)
-    fed = batch.inputs
-    if inputs == "own":
-        fed = model.feed(memory, fed, torch.zeros(fed.shape[1], dtype=torch.bool))
-    return Pass(model, batch, memory, fed, model.decode(memory, fed))
+    with hear_layers(model, layers) as heard:
+        memory = model.encode(batch.source, batch.source_lengths, {} if gates else None)
+        fed = batch.inputs
+        if inputs == "own":
+            fed = model.feed(memory, fed, torch.zeros(fed.shape[1], dtype=torch.bool))
+        output = model.decode(memory, fed)
+    return Pass(model, batch, memory, fed, output, fit_layers(heard, batch))
 
 
 def _sizes(batches: Sequence[Batch]) -> Sizes:
@@ -133,6 +138,7 @@ def _piece(done: Pass, also: Also, sites: Collection[str] | None = None) -> Chun
         arrays[name] = values * masks[name.split(".")[0]][:, :, None]
     if "gates" in also and not output.gates:
         raise RegardError("This model has no gates to record: it has no cells that have any.")
+    arrays |= done.layers
     arrays |= further_arrays(done, also)
     found = {name: as_array(values) for name, values in arrays.items()}
     refuse_nan(found)
