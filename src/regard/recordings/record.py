@@ -65,7 +65,8 @@ def record(
     `test`).
 
     `also` names what is recorded besides: `gates`; `values`, what each attention mixes;
-    `states` of every layer, `encoder.layers.0`; and for every pair of words `lexical` (log β of snell2021), `proxy` (the same of a bag of words),
+    `states` of every layer, `encoder.layers.0`; and for every pair of words `lexical` (log β of
+    snell2021), `proxy` (the same of a bag of words),
     `log_odds` of one target word (`{"log_odds": {"word": 3}}`) and `saliency`
     (`{"saliency": {"method": "integrated", "steps": 32}}`). `only` names the arrays to keep,
     `sites` the attentions: `"cross"`, `"decoder.3.cross"`, several as a list. `inputs` says what

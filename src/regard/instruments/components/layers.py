@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.display import Figure, Line, Panel
+from regard.errors import RegardError
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, Measured, Result, to_floats
 from regard.recordings.decomposition import Components
@@ -60,11 +61,12 @@ class LayersResult(Result[Layers]):
 
 
 @instrument(LayersResult)
-def layers(recording: Recording, crossing: bool = True) -> Layers:
+def layers(recording: Recording, crossing: bool = True, head: int | None = None) -> Layers:
     """Shares of μ, χ and Δ in queries and keys of every attention, layer by layer.
 
     |part|² / Σ|parts|², averaged over steps, words and heads, after the overall mean is taken out
-    of μ, which is neither position nor word. `crossing=False` looks at self-attention, too.
+    of μ, which is neither position nor word. `crossing=False` looks at self-attention, too,
+    `head` at one head instead of all.
     """
     recording.site()
     found: dict[tuple[str, str], Array] = {}
@@ -75,13 +77,21 @@ def layers(recording: Recording, crossing: bool = True) -> Layers:
         for which, side, heads in (
             ("queries", site.query_side, parts.queries), ("keys", site.key_side, parts.keys)
         ):  # fmt: skip
-            found[name, which] = _measure(recording, f"{name}.{which}", side, heads, site.lag)
+            if head is not None:
+                parts.head(head)  # it is there
+            found[name, which] = _measure(recording, f"{name}.{which}", side, heads, site.lag, head)
+    if not found:
+        raise RegardError(
+            "This recording has no queries and keys to take apart. Record them, or give"
+            " crossing=False to look at self-attention."
+        )
     return Layers(found)
 
 
 def _measure(
-    recording: Recording, array: str, side: str, heads: tuple[Components, ...], lag: int
-) -> Array:
+    recording: Recording, array: str, side: str, heads: tuple[Components, ...], lag: int,
+    only: int | None = None,
+) -> Array:  # fmt: skip
     """The three mean squares of one array, as shares. (part,)"""
     sums = np.zeros(3)
     shift = recording.metadata.sites[array.rpartition(".")[0]].shift_words
@@ -89,6 +99,8 @@ def _measure(
         words, mask = chunk[f"{side}.words"], chunk[f"{side}.mask"]
         words = shift(words) if array.endswith("queries") and lag else words
         for number, components in enumerate(heads):
+            if only not in (None, number):
+                continue
             parts = components.parts(chunk[array][:, number], words)
             counts = components.counts.sum(axis=0).astype(np.float64)
             middle = counts @ components.temporal / max(counts.sum(), 1.0)

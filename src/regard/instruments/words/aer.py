@@ -92,13 +92,26 @@ def aer(
     a list of alignments; of a recording it may be left out where its task says what to attend to.
     Attention between pieces of words becomes one between words first, by `pieces`.
     """
-    known = read_alignments(gold, first) if isinstance(gold, (str, Path)) else gold
+    known = read_alignments(gold, first) if isinstance(gold, (str, Path)) else _read_links(gold)
     if isinstance(source, Scores):
         return _score(source, known, threshold)
     scores = Scores.of_attention(source, site, head, layer)
     if known is None:
         return _score(scores, _read_targets(source), threshold)
     return _score(pool_recorded(source, scores, pieces), known, threshold)
+
+
+def _read_links(gold: Sequence[Any] | None) -> Sequence[Alignment] | None:
+    """Alignments as they are, or made of lists of links (source, target), from 0."""
+    if gold is None:
+        return None
+    try:
+        return [a if isinstance(a, Alignment) else Alignment.of(map(tuple, a)) for a in gold]
+    except (TypeError, ValueError):
+        raise RegardError(
+            "gold= is a file of alignments, or a list with the links of each sentence pair:"
+            " [[(source, target), …], …], from 0."
+        ) from None
 
 
 def link_best(scores: Scores, threshold: float | None = None) -> list[Alignment]:

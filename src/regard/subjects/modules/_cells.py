@@ -14,7 +14,6 @@ from regard.subjects.modules._layout import Sizes
 from regard.subjects.modules._listening import Heard
 from regard.subjects.modules.at import Place
 
-
 # Torch's cells are those of the same equations here.
 ALIKE = {nn.GRU: "gru-torch", nn.GRUCell: "gru-torch", nn.LSTM: "lstm", nn.LSTMCell: "lstm"}
 

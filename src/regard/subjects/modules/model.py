@@ -336,7 +336,9 @@ class ModuleModel(Seq2Seq):
         for side, kind in kinds.items():
             own = [m for m in self.net.modules() if isinstance(m, kind)]
             for number, layer in enumerate(own):
-                found[f"{side}.{number}"] = Layer(layer, not layer.self_attn.batch_first)
+                attention = layer.self_attn
+                assert isinstance(attention, nn.MultiheadAttention)
+                found[f"{side}.{number}"] = Layer(layer, not attention.batch_first)
         return found
 
     def unit_weights(self, quantity: str) -> list[tuple[Tensor, Tensor]]:
