@@ -82,7 +82,7 @@ def check_shapes(
 def check_kinds(kinds: Mapping[str, np.dtype[Any]]) -> None:
     """Numbers of words are whole, masks are true or false, and all else are numbers."""
     for name, kind in kinds.items():
-        whole = name in WORDS or name == "alignment"
+        whole = name in WORDS or name in ("alignment", "readout.words")
         wanted = "i" if whole else "b" if name in MASKS else "f"
         if kind.kind != wanted:
             raise ValueError(f"'{name}' holds {kind}")
@@ -93,6 +93,7 @@ def limits_of(
 ) -> dict[str, tuple[int, int]]:
     """The numbers that arrays of numbers may hold: those of words, and of source positions."""
     limits = {name: (0, max(1, words[side == "target"])) for name, side in WORDS.items()}
+    limits["readout.words"] = limits["targets"]
     limits["alignment"] = (-1, shapes.get("encoder.words", (0, 0))[1])
     return {name: limit for name, limit in limits.items() if name in shapes}
 
