@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import chain
 from pathlib import Path
@@ -73,21 +73,23 @@ def record_model(
         for name, site in chosen.items():
             if site.vector is not None:
                 fixed[f"{name}.vector"] = as_array(site.vector)
-        first = _select(_piece(done, also, sites), only)
-        del done  # its logits may be large
+        described = {name: describe_site(site) for name, site in chosen.items()}
+        pieces: Iterator[Chunk] = iter([_select(_piece(done, also, sites), only)])
+        del done, chosen  # logits may be large; one piece is in memory at a time
         source, target = vocabularies
         metadata = Metadata(
-            source.words, target.words, {n: describe_site(site) for n, site in chosen.items()},
-            parts, {**origin, "inputs": inputs}, (source.ends, target.ends),
-            gates=model.gate_effects(), also=describe_also(model, kept[0].to(device), also),
+            source.words, target.words, described, parts, {**origin, "inputs": inputs},
+            (source.ends, target.ends), gates=model.gate_effects(),
+            also=describe_also(model, kept[0].to(device), also),
             conventions=dict(conventions or {}),
         )  # fmt: skip
-        passes = (
-            run_model(model, b.to(device), inputs, "gates" in also, "states" in also)
-            for b in kept[1:]
-        )
-        others = (_select(_piece(one, also, sites), only) for one in passes)
-        return write_recording(chain([first], others), fixed, _sizes(kept), metadata, out, watch)
+
+        def record_batch(batch: Batch) -> Chunk:
+            one = run_model(model, batch.to(device), inputs, "gates" in also, "states" in also)
+            return _select(_piece(one, also, sites), only)
+
+        pieces = chain(pieces, map(record_batch, kept[1:]))
+        return write_recording(pieces, fixed, _sizes(kept), metadata, out, watch)
 
 
 def run_model(
