@@ -52,12 +52,14 @@ bench: setup
 	  $(BIN)/python -m benchmarks $$name --json > benchmarks/$$name.json; cat benchmarks/$$name.json; \
 	done
 
-# KILLS=10000 FLIPS=10000 INPUTS=10000 make torture takes hours.
+# KILLS=10000 FLIPS=10000 INPUTS=10000 ROUNDS=20 KEEP=torture.json make torture takes most of an hour
+# of a core; what was stopped goes on after the last round in the file.
 torture: setup
-	$(BIN)/python -m torture --kills $(or $(KILLS),200) --flips $(or $(FLIPS),2000) --inputs $(or $(INPUTS),2000)
+	$(BIN)/python -m torture --kills $(or $(KILLS),200) --flips $(or $(FLIPS),2000) --inputs $(or $(INPUTS),2000) \
+	  --rounds $(or $(ROUNDS),1) $(if $(KEEP),--keep $(KEEP))
 
 mutants: setup
-	$(BIN)/python tools/mutants.py --count $(or $(COUNT),300)
+	$(BIN)/python tools/mutants.py --count $(or $(COUNT),300) --seed $(or $(SEED),0)
 
 # Measured results into docs/ and the README, after `regard demo` and `regard reproduce`.
 publish: setup

@@ -28,6 +28,7 @@ import regard
 from benchmarks.benchmark import BENCHMARKS, Benchmark, Measured
 
 WORDS = 20
+LONG, HEADS = 511, 16  # words of a long sentence, with an end of its own; heads that look at it
 CLIENTS = 20
 STATIC = Path(regard.__file__).parent / "explorer" / "static"
 
@@ -147,13 +148,39 @@ def measure(url: str, thing: str, rounds: int) -> Measured:
     }
 
 
+def measure_long(url: str, thing: str, rounds: int) -> Measured:
+    """A sentence of 512 words through 16 heads: all of them small, and one in full."""
+    client, rng = Client(url), random.Random(0)
+    source = " ".join(rng.choices("ABC", k=LONG))
+    target = " ".join(rng.choices("123", k=LONG))
+    asked = {"thing": thing, "source": source, "target": target, "feed": "target"}
+    site = {"site": "decoder.0.cross"}
+    first = time_each(1, lambda: client.ask("thumbnails", **asked))
+    heads = iter(range(10**6))
+    sizes: list[int] = []
+
+    def take_head() -> None:
+        sizes.append(len(client.ask("head", **asked, **site, head=next(heads) % HEADS)))
+
+    return {
+        "first_look": summarise(first),
+        "thumbnails": summarise(time_each(rounds, lambda: client.ask("thumbnails", **asked))),
+        "one_head": {**summarise(time_each(rounds, take_head)), "bytes": sizes[0]},
+    }
+
+
 @BENCHMARKS.register("explorer")
 def explorer(rounds: int = 40, hidden: int = 256) -> Benchmark:
     """How many times faster than the goal the median is."""
     with tempfile.TemporaryDirectory() as folder:
         run = regard.train("one-to-one", model="aed", hidden=hidden, updates=1, out=folder)
+        wide = regard.train(
+            "one-to-one", model="transformer", hidden=64, layers=1, heads=HEADS, updates=1,
+            batch=8, held_out=8, out=folder,
+        )  # fmt: skip
         with serve(Path(folder)) as url:
             raw = measure(url, run.folder.name, rounds)
+            raw["long"] = measure_long(url, wide.folder.name, rounds)
     goals = {"sentence": 150.0, "slider": 80.0, "first_page": 1000.0}
     ratios = {
         name: (goal / raw[name]["p50_ms"], 1.0, f"{goal:g} ms over the median of {name}")

@@ -13,9 +13,9 @@ SOURCE = Path(regard.__file__).parent
 
 # From left to right; a part may import what stands left of it.
 ORDER = [
-    "errors", "memory", "lazy", "plugins", "code", "registry", "config", "statistics", "display",
-    "tasks", "models", "training", "runs", "subjects", "recordings", "instruments", "papers",
-    "report", "explorer", "contracts", "cli", "__main__",
+    "errors", "memory", "cache", "lazy", "plugins", "code", "registry", "config", "statistics",
+    "display", "tasks", "models", "training", "runs", "subjects", "recordings", "instruments",
+    "papers", "report", "explorer", "contracts", "cli", "__main__",
 ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import random
 from pathlib import Path
 
@@ -9,9 +10,10 @@ import pytest
 
 import regard
 from regard.errors import RegardError
+from torture import __main__ as torture
 from torture.__main__ import run_all
 from torture.inputs import try_training
-from torture.tally import Tally, table
+from torture.tally import Tally, add_up, table
 
 
 def test_a_few_of_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,3 +63,27 @@ def test_what_counts_as_failed() -> None:
     tally.attempt("e", lambda: "fine")
     assert (tally.tried, tally.held) == (5, 2)
     assert "| x | 5 | 2 | 3 | fine 1; refused with a sentence 1 |" in table([tally])
+
+
+def test_rounds_are_kept_and_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, ...]] = []
+
+    def run(root: Path, *counts: int) -> list[Tally]:
+        asked.append(counts)
+        one, two = Tally("one"), Tally("two")
+        one.note("held")
+        two.note("held") if len(asked) % 2 else two.fail(f"round {len(asked)}")
+        return [one, two]
+
+    monkeypatch.setattr(torture, "run_all", run)
+    options = argparse.Namespace(
+        kills=10, flips=4, inputs=7, seed=5, rounds=3, keep=tmp_path / "kept.json"
+    )
+    rows = torture.run_rounds(options)
+    assert asked == [(4, 2, 3, 5), (4, 2, 3, 6), (4, 2, 3, 7)]
+    assert [(row.name, row.tried, row.held) for row in rows] == [("one", 3, 3), ("two", 3, 2)]
+    assert rows[1].failures == ["round 2"] and rows[0].outcomes == {"held": 3}
+    assert torture.run_rounds(options) == rows and len(asked) == 3, "nothing is done again"
+    options.rounds = 4
+    assert torture.run_rounds(options)[0].tried == 4 and len(asked) == 4
+    assert add_up([]) == []

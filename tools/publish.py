@@ -2,19 +2,26 @@
 
     python tools/publish.py results/chapter36/full results/demo/quick
 
-A paper's folder becomes docs/results/PAPER.md with figures and ledger rows; the demo's figures
-become docs/images. What comes with the package, and the rows in the README, are written anew.
+A paper's folder goes into docs/results/PAPER.md with figures and ledger rows: what was measured
+replaces what was published of the same experiments, and everything else stays as it was published.
+The demo's figures become docs/images. What comes with the package, and the rows in the README and
+in docs/results/index.md, are written anew. Without folders, these alone are.
 """
 
+import json
 import re
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from regard.papers import claims, load_folder
-from regard.report import write_markdown
+from regard.display import Table
+from regard.papers import EXPERIMENTS, Result, claims, ledger, load_folder
+from regard.papers.framework.result import published_rows
+from regard.report.markdown import code, join_page, plain, section, table_text, write_figures
+from regard.runs.files import write_json
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, IMAGES = ROOT / "docs" / "results", ROOT / "docs" / "images"
@@ -36,9 +43,88 @@ def main(folders: list[str]) -> None:
             for figure in sorted((folder / "figures").glob("*.svg")):
                 shutil.copy(figure, IMAGES / figure.name)
         else:
-            write_markdown(load_folder(folder), RESULTS / f"{paper}.md", f"Results: {paper}")
-            shutil.copy(RESULTS / f"{paper}.json", PUBLISHED / f"{paper}.json")
+            merge_paper(load_folder(folder), paper)
+    published_rows.cache_clear()
     write_readme()
+    write_index()
+
+
+def merge_paper(results: Sequence[Result], paper: str, docs: Path = RESULTS) -> None:
+    """A paper's page with what was measured in the place of what was published."""
+    page = docs / f"{paper}.md"
+    old = page.read_text(encoding="utf-8") if page.is_file() else ""
+    known = json.loads(page.with_suffix(".json").read_text()) if old else []
+    results = [result for result in results if not is_behind(result, known)]
+    rows = merge_rows(known, results, paper)
+    text = join_page(f"Results: {paper}", rows, merge_sections(old, results, paper))
+    write_figures(results, docs / "figures")
+    for lost in set(named_figures(old)) - set(named_figures(text)):
+        (docs / "figures" / lost).unlink(missing_ok=True)
+    page.write_text(text, encoding="utf-8")
+    write_json(page.with_suffix(".json"), rows)
+    if docs == RESULTS:
+        shutil.copy(page.with_suffix(".json"), PUBLISHED / f"{paper}.json")
+
+
+def is_behind(result: Result, known: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a quick look would replace what was published at full scale."""
+    scales = {row["scale"] for row in known if row["experiment"] == result.experiment}
+    return result.scale == "quick" and "full" in scales
+
+
+def merge_rows(
+    known: Sequence[Mapping[str, Any]], results: Sequence[Result], paper: str
+) -> list[dict[str, Any]]:
+    """Every claim of a paper: as measured now, else as published, else as not run."""
+    rows = {row["id"]: dict(row) for row in known}
+    rows |= {row["id"]: row for result in results for row in result.claims}
+    every = [claim for claim in ledger().values() if claim.paper == paper]
+    return [rows.get(claim.id) or claim.row(None, None) for claim in every]
+
+
+def merge_sections(page: str, results: Sequence[Result], paper: str) -> list[str]:
+    """The sections of a page in the order of the experiments, those measured now made anew."""
+    found = {part.splitlines()[0]: part.rstrip() for part in page.split("\n## ")[1:]}
+    found = {title: f"## {part}" for title, part in found.items()}
+    found |= {plain(result.title): section(result) for result in results}
+    order = [plain(EXPERIMENTS[name].title) for name in EXPERIMENTS.group(paper)]
+    known = [title for title in order if title in found]
+    return [found[title] for title in [*known, *(t for t in found if t not in known)]]
+
+
+def named_figures(page: str) -> list[str]:
+    """The files of figures that a page shows."""
+    return re.findall(r"\]\(figures/([^)]+)\)", page)
+
+
+def write_index() -> None:
+    """The tables of the page of all results; what is said around them is written by hand."""
+    index = RESULTS / "index.md"
+    text = index.read_text(encoding="utf-8")
+    every = claims(source="published")
+    for paper in dict.fromkeys(row["paper"] for row in every):
+        table = index_table([row for row in every if row["paper"] == paper])
+        begin, end = f"<!-- {paper}:begin -->\n", f"<!-- {paper}:end -->"
+        before, _, rest = text.partition(begin)
+        text = f"{before}{begin}{table}\n{end}{rest.partition(end)[2]}"
+    index.write_text(text, encoding="utf-8")
+
+
+def index_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A row per claim: the verdict, and what it rests on."""
+    cells = tuple(
+        (
+            code(row["id"]),
+            f"**{plain(row['verdict'])}**" + (" (quick)" if row["scale"] == "quick" else ""),
+            plain(show_measured(row)) if row["measured"] is not None else "–",
+            str(row["seeds"]) if row["seeds"] else "–",
+            plain(row["coverage"] or "–"),
+            f"{row['core_hours']:.2g}" if row["core_hours"] else "–",
+        )
+        for row in rows
+    )
+    columns = ("claim", "verdict", "measured (mean, 95 % interval)", "n", "covers", "core hours")
+    return table_text(Table("", columns, cells), raw=True)
 
 
 def write_readme() -> None:
@@ -60,13 +146,19 @@ def line(row: dict[str, Any]) -> str:
     """One row of the README's table."""
     if row["measured"] is None:
         return f"| `{row['id']}` | {row['expected']} | – | – | {row['verdict']} |"
+    measured = show_measured(row)
+    scale = "" if row["scale"] == "full" else f" ({row['scale']})"
+    cells = [f"`{row['id']}`", row["expected"], measured, f"{row['seeds']}{scale}", row["verdict"]]
+    return "| " + " | ".join(cells) + " |"
+
+
+def show_measured(row: Mapping[str, Any]) -> str:
+    """The headline number of a row with its interval."""
     measured = f"{row['headline']} {row['measured']:.3g}".replace("_", " ")
     if row["interval"]:
         low, high = row["interval"]
         measured += f" [{low:.3g}, {high:.3g}]"
-    scale = "" if row["scale"] == "full" else f" ({row['scale']})"
-    cells = [f"`{row['id']}`", row["expected"], measured, f"{row['seeds']}{scale}", row["verdict"]]
-    return "| " + " | ".join(cells) + " |"
+    return measured
 
 
 if __name__ == "__main__":

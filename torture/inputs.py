@@ -9,7 +9,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 import regard
@@ -100,9 +100,12 @@ def words() -> st.SearchStrategy[list[str]]:
     return st.builds(lambda a, b: [a, *b], first, rest)
 
 
-def run_many(tally: Tally, count: int, given_by: Any, try_one: Callable[[Any], str]) -> Tally:
-    """As many examples as are wanted, each counted."""
+def run_many(
+    tally: Tally, count: int, number: int, given_by: Any, try_one: Callable[[Any], str]
+) -> Tally:
+    """As many examples as are wanted, each counted; `number` is the seed they follow from."""
 
+    @seed(number)
     @settings(
         max_examples=max(1, count), database=None, deadline=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
@@ -157,15 +160,14 @@ def try_command(command: list[str]) -> str:
     return "done" if code == 0 else "exit code 2 and a sentence"
 
 
-def try_inputs(root: Path, count: int) -> list[Tally]:
+def try_inputs(root: Path, count: int, number: int) -> list[Tally]:
     """Two thirds configurations, a quarter command lines, the rest trained."""
+    kinds: dict[str, tuple[int, Any, Callable[[Any], str]]] = {
+        "configurations": (count * 2 // 3, configurations(), try_configuration),
+        "command lines": (count // 4, words(), try_command),
+        "models, trained": (count // 12, settings_of_models(), try_training(root)),
+    }
     return [
-        run_many(
-            Tally("generated configurations"), count * 2 // 3, configurations(), try_configuration
-        ),
-        run_many(Tally("generated command lines"), count // 4, words(), try_command),
-        run_many(
-            Tally("generated models, trained"), count // 12, settings_of_models(),
-            try_training(root),
-        ),
-    ]  # fmt: skip
+        run_many(Tally(f"generated {name}"), many, number, given_by, try_one)
+        for name, (many, given_by, try_one) in kinds.items()
+    ]

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import regard
-from regard.runs import Run, execute
+from regard.runs import Run, RunConfig, execute
 from regard.runs.places import find_parts
-from torture.made import hash_run, read_recording, small_config
+from torture.made import hash_run, read_recording, small_config, tiny_config
 from torture.tally import Tally
 
 SETTINGS: tuple[dict[str, str], ...] = (
@@ -22,6 +22,8 @@ SETTINGS: tuple[dict[str, str], ...] = (
     {"forcing": "professor"},
     {"report": "best"},
 )
+SEEDS = 3  # and so many times so many settings are runs that are killed
+LENGTHS = (100, 200)  # samples of the two recordings that replace each other
 
 
 def fork(action: Callable[[], object]) -> int:
@@ -54,25 +56,35 @@ def kill_after(action: Callable[[], object], seconds: float) -> bool:
 def kill_training(root: Path, kills: int, rng: random.Random) -> Tally:
     """Runs that are killed again and again, each compared with an unbroken one."""
     tally = Tally("kills of `train`, compared with an unbroken run")
-    number = 0
+    execute(tiny_config(SEEDS), root / "before")  # what it imports, forked processes need not
+    unbroken: dict[str, tuple[dict[str, str], float]] = {}
+    number = rng.randrange(10**6)
     while tally.tried < kills:
-        config = small_config(number, **SETTINGS[number % len(SETTINGS)])
         began = time.monotonic()
-        whole = execute(config, root / "whole")
-        usual = time.monotonic() - began
-        killed = 0
-        folder = root / "cut" / config.name
+        number += 1
+        config = tiny_config(number % SEEDS, **SETTINGS[number % len(SETTINGS)])
+        if config.name not in unbroken:
+            unbroken[config.name] = run_whole(config, root / "whole")
+        whole, usual = unbroken[config.name]
+        folder, killed = root / "cut" / config.name, 0
         while not Run(folder, config).done and killed < 60:
-            killed += kill_after(lambda c=config: execute(c, root / "cut"), rng.uniform(0, usual))  # type: ignore[misc]
+            # Some soon, so that a run is killed often; some late, so that it ends.
+            instant = rng.uniform(0, rng.choice((0.2, 0.5, 1.5)) * usual)
+            killed += kill_after(lambda c=config: execute(c, root / "cut"), instant)  # type: ignore[misc]
         cut = execute(config, root / "cut")
-        same = hash_run(cut) == hash_run(whole) and not find_parts(cut.folder)
+        same = hash_run(cut) == whole and not find_parts(cut.folder)
         for _ in range(killed):
             tally.note("the same bits") if same else tally.fail(f"{config.name}: other bits")
-        for place in (whole.folder, cut.folder):
-            shutil.rmtree(place)
-        number += 1
+        shutil.rmtree(cut.folder)
         tally.seconds += time.monotonic() - began
     return tally
+
+
+def run_whole(config: RunConfig, root: Path) -> tuple[dict[str, str], float]:
+    """The hashes of an unbroken run, and how long it takes in a process of its own."""
+    began = time.monotonic()
+    os.waitpid(fork(lambda: execute(config, root)), 0)
+    return hash_run(Run(root / config.name, config)), time.monotonic() - began
 
 
 def kill_recording(root: Path, kills: int, rng: random.Random) -> Tally:
@@ -80,14 +92,15 @@ def kill_recording(root: Path, kills: int, rng: random.Random) -> Tally:
     tally = Tally("kills of `record`: the old file or the new one")
     run = execute(small_config(), root / "recorded")
     path = root / "x.safetensors"
-    states = {}
-    for n in (300, 600):
+    states, usual = {}, 0.0
+    for n in LENGTHS:
+        began = time.monotonic()
         regard.record(run, n=n, out=path)
+        usual = time.monotonic() - began
         states[n] = read_recording(path)
-    usual = 0.2
     for number in range(kills):
-        n = (300, 600)[number % 2]
-        kill_after(lambda n=n: regard.record(run, n=n, out=path), rng.uniform(0, 2 * usual))  # type: ignore[misc]
+        n = LENGTHS[number % 2]
+        kill_after(lambda n=n: regard.record(run, n=n, out=path), rng.uniform(0, 1.5 * usual))  # type: ignore[misc]
 
         def whole() -> str:
             found = read_recording(path)
@@ -95,7 +108,7 @@ def kill_recording(root: Path, kills: int, rng: random.Random) -> Tally:
             return "the old file or the new one"
 
         tally.attempt(f"kill {number}", whole)
-    regard.record(run, n=300, out=path)
+    regard.record(run, n=LENGTHS[0], out=path)
     if find_parts(root):
         tally.fail("a dead writer's file was left")
     return tally

@@ -14,6 +14,9 @@ from regard.runs import Run, RunConfig, assemble, execute
 from regard.training import loop
 
 SMALL = {"hidden": 6, "batch": 4, "held_out": 10, "evaluate_every": 5, "checkpoint_every": 10}
+# The same in a twentieth of a second: what is killed ten thousand times has to be short.
+TINY = {"hidden": 2, "batch": 1, "held_out": 2, "shortest": 1, "longest": 2, "updates": 4,
+        "evaluate_every": 2, "checkpoint_every": 1}  # fmt: skip
 ROWS, SOURCE, TARGET, HIDDEN, WORDS = 40, 5, 4, 6, 7
 VOCABULARIES: dict[str, Any] = {
     side: [f"{side}{number}" for number in range(WORDS)]
@@ -24,6 +27,11 @@ VOCABULARIES: dict[str, Any] = {
 def small_config(seed: int = 0, **settings: Any) -> RunConfig:
     """A run of a moment."""
     return assemble("reversal", "chapter36", seed, {**SMALL, "updates": 20, **settings})
+
+
+def tiny_config(seed: int = 0, **settings: Any) -> RunConfig:
+    """A run of less than a moment, with five checkpoints."""
+    return assemble("reversal", "chapter36", seed, {**TINY, **settings})
 
 
 def cut_run(root: Path, at: int = 12) -> Path:

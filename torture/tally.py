@@ -56,6 +56,19 @@ class Tally:
         return self.tried - len(self.failures)
 
 
+def add_up(rounds: list[list[Tally]]) -> list[Tally]:
+    """The rows of several rounds as one table, in the order in which they first came."""
+    found: dict[str, Tally] = {}
+    for row in (row for rows in rounds for row in rows):
+        total = found.setdefault(row.name, Tally(row.name))
+        total.tried += row.tried
+        total.seconds += row.seconds
+        total.failures += row.failures
+        for outcome, count in row.outcomes.items():
+            total.outcomes[outcome] = total.outcomes.get(outcome, 0) + count
+    return list(found.values())
+
+
 def table(rows: list[Tally]) -> str:
     """The table in Markdown."""
     lines = [

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # the front: train, record, look, check the papers
     from regard.recordings.record import record as record
     from regard.recordings.recording import Recording as Recording
     from regard.recordings.recording import load_recording as load_recording
+    from regard.recordings.sharding import gather_shards as gather_shards
     from regard.runs.execution import train as train
     from regard.runs.executor import run_all as run_all
     from regard.runs.run import Run as Run
@@ -29,7 +30,12 @@ if TYPE_CHECKING:  # the front: train, record, look, check the papers
     from regard.runs.run import load_run as load_run
     from regard.statistics import Estimate as Estimate
     from regard.subjects.formats.ctranslate2 import ctranslate2 as ctranslate2
+    from regard.subjects.formats.eole import eole as eole
+    from regard.subjects.formats.fairseq import fairseq as fairseq
+    from regard.subjects.formats.joeynmt import joeynmt as joeynmt
     from regard.subjects.formats.marian import marian as marian
+    from regard.subjects.formats.onnx import onnx as onnx
+    from regard.subjects.formats.opennmt import opennmt as opennmt
     from regard.subjects.hugging_face.door import hugging_face as hugging_face
     from regard.subjects.modules.at import at as at
     from regard.subjects.modules.door import module as module
@@ -82,10 +88,10 @@ if TYPE_CHECKING:  # instruments as functions, by their names now and before, an
     from regard.instruments.words import ibm1 as ibm1
     from regard.instruments.words import links as links
     from regard.instruments.words import read_alignments as read_alignments
-    from regard.models.published import load_published as load_published
     from regard.recordings.decomposition import Decomposition as Decomposition
     from regard.recordings.decomposition import decompose as decompose
     from regard.runs.evaluation import evaluate as evaluate
     from regard.runs.evaluation import predict as predict
+    from regard.subjects.formats.spelling import load_published as load_published
 else:
     __getattr__, __dir__, __all__ = attach(__name__)

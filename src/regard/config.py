@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
@@ -19,6 +19,17 @@ class Config(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False
     )
+    later: ClassVar[frozenset[str]] = frozenset()  # settings that came when there were runs
+
+    def as_settings(self) -> dict[str, Any]:
+        """Every setting, as a run's configuration has it and its name is the hash of.
+
+        Those that came later are left out while they have their defaults: what there was before
+        keeps its name.
+        """
+        fields = type(self).model_fields
+        new = {name for name in self.later if getattr(self, name) == fields[name].get_default()}
+        return self.model_dump(exclude=new)
 
 
 def _split(values: Any) -> Any:

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TypeVar
 
 T = TypeVar("T")
+MANY = 25  # names that are not listed beside one that is close
 
 
 class RegardError(Exception):
@@ -34,6 +35,19 @@ def out_of_memory(error: BaseException) -> str | None:
         return None
     about = f" ({text.splitlines()[0][:200]})" if text else ""
     return f"There is not enough memory{about}. Take smaller sizes, a smaller batch or less data."
+
+
+def with_article(noun: str) -> str:
+    """`a recording`, `an array`."""
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
+def kind_of(thing: object) -> str:
+    """What a thing is, with its article, to begin a sentence: `An int`, `None`."""
+    if thing is None:
+        return "None"
+    phrase = with_article(type(thing).__name__)
+    return phrase[0].upper() + phrase[1:]
 
 
 def together(calls: Iterable[Callable[[], T]]) -> list[T]:
@@ -66,9 +80,12 @@ def unknown_key(key: str, options: Iterable[str], listing: str) -> str:
 def unknown(what: str, name: str, options: Iterable[str], older: Iterable[str] = ()) -> str:
     """A fault for a name that does not exist: the nearest match, then everything there is.
 
-    `older` names are still understood, so they are matched, but not listed.
+    A long list is left out where it would bury the match. `older` names are still understood, so
+    they are matched, but not listed.
     """
     choices = sorted(options)
     guess = nearest(name, [*choices, *older])
     hint = f" Did you mean '{guess}'?" if guess else ""
+    if guess and len(choices) > MANY:
+        return f"There is no {what} '{name}'.{hint} There are {len(choices)} others."
     return f"There is no {what} '{name}'.{hint} Known: {', '.join(choices) or 'none'}."

@@ -56,6 +56,27 @@ def test_record_writes_a_file_that_can_be_inspected(
     assert shares["shares"] == pytest.approx(again.shares)
 
 
+def test_record_in_shards_and_inspect_the_folder(
+    regard: Command, made: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "many"
+    order = ("record", made["aed"], "-n", "40", "--shards", "2", "--jobs", "1", "--out", folder)
+    done = regard(*order, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (Path(found["recording"]), found["samples"]) == (folder, 40)
+    done = regard("inspect", folder, "breakdown", "clusters", "sample=30", "least=2", "--json")
+    assert done.returncode == 0, done.stderr
+    both = json.loads(done.stdout)
+    assert both["clusters"]["sample"] == both["breakdown"]["sample"] == {"rows": 30, "of": 40}
+    done = regard("inspect", folder, "breakdown", "--jobs", "1", "--json")
+    whole = library.breakdown(library.load_recording(made["aed file"])).shares
+    assert json.loads(done.stdout)["shares"] == pytest.approx(whole, rel=1e-12)
+    next(folder.glob("recording-00001-*")).unlink()
+    done = regard("inspect", folder, "breakdown")
+    assert done.returncode == 2 and "recording-00001-of-00002.safetensors is missing" in done.stderr
+
+
 def test_several_instruments_and_several_seeds(
     regard: Command, made: dict[str, Path], tmp_path: Path
 ) -> None:

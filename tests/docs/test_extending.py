@@ -20,7 +20,8 @@ FILES = {match["name"]: match["text"] for match in FILE.finditer(PAGE)}
 MEMBERS = [
     ("echo", "task", "echo"), ("softsign", "cell", "ugrnn-softsign"),
     ("shared", "attention", "shared"), ("small", "preset", "chapter36-small"),
-    ("norms", "instrument", "norms"), ("npz", "adapter", "npz"),
+    ("norms", "instrument", "norms"), ("spread", "instrument", "spread"),
+    ("npz", "adapter", "npz"),
     ("mypaper", "experiment", "mypaper/effect"),
 ]  # fmt: skip
 

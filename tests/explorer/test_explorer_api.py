@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import regard
+from regard.explorer.heads import pool
 from regard.explorer.jobs import Busy, Jobs, Superseded, TooLong
 from regard.explorer.packing import pack, unpack
-from regard.explorer.views import pool
 
 Ask = Callable[..., Any]
 SOURCE = "A B C A B"
@@ -124,16 +124,88 @@ def test_changes_change_and_say_how_far(ask: Ask, names: dict[str, str]) -> None
     np.testing.assert_allclose(scaled, parts[1:].sum(axis=0), atol=1e-4)
 
 
-def test_seeds_are_averaged_and_others_refused(ask: Ask, names: dict[str, str]) -> None:
+def test_every_number_is_averaged_over_seeds(ask: Ask, names: dict[str, str], runs: Path) -> None:
+    """Means and intervals of weights, terms, probabilities and curves, by numpy and scipy."""
+    from scipy.stats import t
+
     both = [names["aed 0"], names["aed 1"]]
-    asked = {"source": SOURCE, "target": "1 2 3 1 2", "feed": "target", "site": "attention"}
-    about, arrays = ask("seeds", thing=both[0], things=both, **asked)
-    each = [ask("head", thing=name, **asked)[1]["weights"] for name in both]
-    np.testing.assert_allclose(arrays["mean"], np.mean(each, axis=0), atol=1e-6)
-    assert about["seeds"] == 2 and (arrays["low"] <= arrays["mean"]).all()
-    others = [names["aed 0"], names["transformer"]]
-    fault = ask("seeds", 400, thing=both[0], things=others, **asked)
+    asked = {"thing": both[0], "source": SOURCE, "target": "1 2 3 1 2", "feed": "target"}
+    head = {**asked, "site": "attention"}
+    for question in ("head", "terms"):
+        about, arrays = ask("over", ask_name=question, question=head, things=both)
+        each = [ask(question, **{**head, "thing": name})[1] for name in both]
+        assert about["seeds"] == 2
+        for name in each[0]:
+            values = np.stack([one[name] for one in each]).astype(np.float64)
+            reach = t.ppf(0.975, 1) * values.std(axis=0, ddof=1) / np.sqrt(2)
+            np.testing.assert_allclose(arrays[name], values.mean(axis=0), atol=1e-5)
+            low = values.mean(axis=0) - reach
+            low = np.maximum(low, 0) if name == "weights" else low
+            np.testing.assert_allclose(arrays[f"{name} low"], low, atol=1e-4)
+    over = ask("over", ask_name="say", question=asked, things=both)
+    each = [ask("say", **{**asked, "thing": name})["forced"]["steps"] for name in both]
+    for step, (first, second) in enumerate(zip(*each, strict=True)):
+        entry = over["mean"]["forced"]["steps"][step]
+        assert entry["p"] == pytest.approx((first["p"] + second["p"]) / 2)
+        assert entry["first"] == (first["first"] + second["first"]) / 2
+    over = ask("over", ask_name="curves", question={"thing": both[0]}, things=both)
+    last = [regard.load_run(runs / name).curve("loss")[1][-1] for name in both]
+    assert over["mean"]["curves"]["train loss"][-1][1] == pytest.approx(np.mean(last))
+
+
+def test_all_seeds_are_fed_the_same_words(ask: Ask, names: dict[str, str]) -> None:
+    """Where nothing is fed, the second seed is asked for what the first one says."""
+    both = [names["aed 0"], names["aed 1"]]
+    free = ask("say", thing=both[0], source=SOURCE)["free"]["steps"]
+    over = ask("over", ask_name="say", question={"thing": both[0], "source": SOURCE}, things=both)
+    assert [w["word"] for w in over["mean"]["free"]["steps"]] == [w["word"] for w in free]
+    assert over["low"]["free"]["steps"][0]["p"] <= over["mean"]["free"]["steps"][0]["p"]
+
+
+def test_what_cannot_be_averaged_is_refused(ask: Ask, names: dict[str, str]) -> None:
+    head = {"thing": names["aed 0"], "source": SOURCE, "site": "attention"}
+    both = [names["aed 0"], names["transformer"]]
+    fault = ask("over", 400, ask_name="head", question=head, things=both)
     assert "not seeds" in fault["error"][0]
+    twice = [names["aed 0"]] * 2
+    fault = ask("over", 400, ask_name="head", question=head, things=twice)
+    assert "twice" in fault["error"][0]
+    for name in ("inspect", "over", "export", "spaces"):
+        fault = ask("over", 400, ask_name=name, question=head, things=[names["aed 0"]])
+        assert "question over seeds" in fault["error"][0]
+    fault = ask("over", 400, ask_name="head", question={"x": 1}, things=[names["aed 0"]])
+    assert "does not fit" in fault["error"][0]
+
+
+def test_differences_and_distances_are_those_of_the_weights(
+    ask: Ask, names: dict[str, str]
+) -> None:
+    asked = {"source": SOURCE, "target": "1 2 3 1 2", "feed": "target", "site": "attention"}
+    weight = {"kind": "weight", "site": "attention", "step": 2, "source": 0, "weight": 1.0}
+    about, arrays = ask("difference", thing=names["aed 0"], **asked, changes=[weight])
+    now = ask("head", thing=names["aed 0"], **asked, changes=[weight])[1]["weights"]
+    before = ask("head", thing=names["aed 0"], **asked)[1]["weights"]
+    assert about["same"] and arrays["difference"][2, 0] == pytest.approx(1 - before[2, 0])
+    np.testing.assert_allclose(arrays["difference"], now - before, atol=1e-7)
+    first = {"thing": names["aed 0"], **asked}
+    second = {"thing": names["aed 1"], **asked}
+    other = ask("head", **second)[1]["weights"]
+    found = ask("apart", first=first, second=second)
+    assert found["moved"] == pytest.approx(np.abs(before - other).sum() / 2 / 6, abs=1e-6)
+    assert found["same"] == found["words"] == 6
+
+
+def test_intervals_of_arrays_are_those_of_every_cell() -> None:
+    from regard.statistics import Estimate, estimate_arrays
+
+    values = np.random.default_rng(0).normal(0.5, 0.4, (5, 3, 4))
+    ends = estimate_arrays(values, (0, 1))
+    for cell in np.ndindex(3, 4):
+        one = Estimate.share(values[(slice(None), *cell)])
+        found = [float(end[cell]) for end in ends]
+        np.testing.assert_allclose(found, [one.mean, one.low, one.high], rtol=1e-12)
+    mean, low, high = estimate_arrays(values[:1])
+    assert np.array_equal(mean, low) and np.array_equal(mean, high)
 
 
 def test_thumbnails_keep_thin_lines() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
@@ -13,9 +14,12 @@ from urllib.parse import quote, urlsplit
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 import regard
+from regard.instruments.units._readout import learn_to_read
+from regard.tasks.typed import read_typed
 
 SOURCE, TARGET = "A B C A B", "1 2 3 1 2"
 Open = Callable[..., Any]
@@ -86,7 +90,9 @@ def record(runs: Path, name: str, **options: Any) -> regard.Recording:
     return regard.load_run(runs / name).record(pairs=pairs, inputs="teacher", **options)
 
 
-def test_a_sentence_is_typed_said_and_forced(open_page: Open, names: dict[str, str]) -> None:
+def test_a_sentence_is_typed_said_and_forced(
+    open_page: Open, names: dict[str, str], runs: Path
+) -> None:
     page = open_page(thing=names["aed 0"])
     page.fill("#source", SOURCE)
     page.fill("#target", TARGET)
@@ -99,8 +105,38 @@ def test_a_sentence_is_typed_said_and_forced(open_page: Open, names: dict[str, s
     other.click()
     page.wait_for_selector("#strip-output .word.forced")
     assert words(page, "output")[1] == chosen
+    said = words(page, "output")
+    kept = said[: said.index("<EOS>")] if "<EOS>" in said else said
+    run = regard.load_run(runs / names["aed 0"])
+    batch = read_typed(run.task(), SOURCE, " ".join(kept))
+    with torch.no_grad():
+        logits = run.model()(batch.source, batch.source_lengths, batch.inputs).logits
+    chances = logits[0].log_softmax(dim=1).gather(1, batch.target[0][:, None])[:, 0].exp()
+    shown = page.locator("#strip-output .word").evaluate_all("all => all.map(x => +x.dataset.p)")
+    assert shown[: len(kept)] == pytest.approx(chances[: len(kept)].tolist(), abs=1e-5)
     page.click("#unforce")
     until(page, "!document.querySelector('.word.forced')")
+
+
+def test_a_beam_shows_the_attention_of_each_hypothesis(
+    open_page: Open, names: dict[str, str], runs: Path
+) -> None:
+    page = open_page(thing=names["aed 0"], source=SOURCE)
+    page.click("#beam")
+    until(page, "document.querySelectorAll('#hypotheses .frame').length > 1")
+    until(page, "[...document.querySelectorAll('#hypotheses canvas')].every(c => c.width != 300)")
+    second = page.locator("#hypotheses .frame").nth(1)
+    path, score = second.get_attribute("title").split(), float(second.get_attribute("data-score"))
+    second.click()
+    until(page, "document.querySelectorAll('#strip-output .word.forced').length > 1")
+    assert words(page, "output")[: len(path)] == path
+    shown = page.locator("#strip-output .word").evaluate_all("all => all.map(x => +x.dataset.p)")
+    assert sum(np.log(shown[: len(path)])) == pytest.approx(score, abs=1e-3)
+    go_to(page, 1, 2)
+    said = path[: path.index("<EOS>")] if "<EOS>" in path else path
+    pairs = [(SOURCE.split(), said)]
+    rec = regard.load_run(runs / names["aed 0"]).record(pairs=pairs, inputs="teacher")
+    assert value(page, "#cell-alpha") == pytest.approx(rec["weights"][0, 0, 1, 2], abs=1e-6)
 
 
 def test_a_cell_shows_its_numbers(open_page: Open, names: dict[str, str], runs: Path) -> None:
@@ -174,11 +210,17 @@ def test_all_weight_is_put_on_a_cell(open_page: Open, names: dict[str, str]) -> 
     until(page, "document.querySelector('#cell-alpha')?.dataset.value == '1'")
 
 
-def test_spaces_lead_to_neighbours(open_page: Open, names: dict[str, str]) -> None:
+def test_spaces_lead_to_neighbours(open_page: Open, names: dict[str, str], runs: Path) -> None:
     page = open_page(thing=names["aed 0"], source=SOURCE, target=TARGET, view="spaces")
     until(page, "document.querySelectorAll('#neighbours tbody tr').length == 8")
     page.select_option("#near-step", "2")
     until(page, "document.querySelector('#neighbours tbody tr b')?.textContent == 'C'")
+    rec, run = record(runs, names["aed 0"]), regard.load_run(runs / names["aed 0"])
+    whole = run.record(n=40)
+    away = np.linalg.norm(whole["encoder.states"] - rec["encoder.states"][0, 2], axis=2)
+    nearest = np.sort(away[whole["encoder.mask"]])[:8]
+    shown = page.locator("#neighbours tbody td:first-child").all_inner_texts()
+    assert [float(text) for text in shown] == pytest.approx(nearest.tolist(), rel=6e-3)
     page.get_by_role("button", name="3-D").first.click()
 
 
@@ -212,22 +254,56 @@ def test_two_are_compared_on_one_scale(open_page: Open, names: dict[str, str], r
 
 def test_all_seeds_are_drawn_at_once(open_page: Open, names: dict[str, str], runs: Path) -> None:
     page = open_page(thing=names["aed 0"], source=SOURCE, target=TARGET, feed="target")
-    page.wait_for_selector("#over-seeds")
+    until(page, "document.querySelector('.sample')?.textContent == 'one run of 2 seeds'")
     page.check("#over-seeds")
-    until(page, "document.querySelector('#scale')?.value == 'mean'")
+    until(page, "document.querySelector('.sample')?.textContent.startsWith('mean of 2 seeds')")
     go_to(page, 2, 1)
-    mean = np.mean([record(runs, names[f"aed {s}"])["weights"][0, 0, 2, 1] for s in (0, 1)])
-    assert value(page, "#cell-alpha-mean") == pytest.approx(float(mean), abs=1e-6)
-    assert "one of 2 seeds" in page.locator("#bar").inner_text()
+    both = [record(runs, names[f"aed {s}"])["weights"][0, 0, 2, 1] for s in (0, 1)]
+    until(page, "document.querySelector('#cell-alpha + .over')?.dataset.interval")
+    assert value(page, "#cell-alpha") == pytest.approx(float(np.mean(both)), abs=1e-6)
+    low, high = page.locator("#cell-alpha + .over").get_attribute("data-interval").split(" to ")
+    assert float(low) <= np.mean(both) <= float(high)
+    terms = sum(value(page, f"#term-{n}") for n in range(9))
+    assert terms == pytest.approx(value(page, "#cell-score"), abs=1e-4)
 
 
-def test_finders_lead_to_the_sentence_and_the_head(open_page: Open, names: dict[str, str]) -> None:
+@pytest.mark.parametrize("view", ["words", "whatif", "spaces", "units", "training", "finders"])
+def test_every_view_says_what_it_is_a_picture_of(
+    open_page: Open, names: dict[str, str], view: str
+) -> None:
+    asked = {"thing": names["aed 0"], "source": SOURCE, "target": TARGET, "view": view}
+    page = open_page(**asked)
+    until(page, "/one run/.test(document.querySelector('#view').textContent)")
+    page.check("#over-seeds")
+    if view == "units":
+        page.select_option("#probe", "position")
+    until(page, "/mean of 2 seeds, 95 % intervals/.test(document.querySelector('#view').innerText)")
+
+
+def test_finders_lead_to_the_sentence_and_the_head(
+    open_page: Open, names: dict[str, str], runs: Path
+) -> None:
     page = open_page(thing=names["transformer"], view="finders")
     until(page, "document.querySelectorAll('tbody tr').length == 40")
     sentence = page.locator("tbody tr td").nth(1).inner_text()
     page.locator("tbody tr").first.click()
     until(page, "location.hash.includes('source=') && !location.hash.includes('finders')")
     assert page.input_value("#source") == sentence
+    page.click("#tab-finders")
+    until(page, "document.querySelectorAll('tbody tr').length == 40")
+    axis = page.locator("#view svg.plot rect").first.bounding_box()  # the number of words
+    x, y, height = axis["x"] + axis["width"] / 2, axis["y"], axis["height"]
+    page.mouse.move(x, y + 1)
+    page.mouse.down()
+    page.mouse.move(x, y + height / 2)
+    page.mouse.up()
+    until(page, "document.querySelectorAll('tbody tr').length < 40")
+    kept = page.locator("td[data-name=length]").evaluate_all(
+        "all => all.map(x => +x.dataset.value)"
+    )
+    rec = regard.load_run(runs / names["transformer"]).record(n=40)
+    lengths = rec["encoder.mask"].sum(axis=1)
+    assert len(kept) == int((lengths >= min(kept)).sum()) and max(kept) == lengths.max()
     page.click("#tab-finders")
     page.select_option("#finder", "heads")
     until(page, "document.querySelectorAll('tbody tr').length == 12")
@@ -239,11 +315,16 @@ def test_finders_lead_to_the_sentence_and_the_head(open_page: Open, names: dict[
     until(page, "document.querySelector('.view-title h2')")
 
 
-def test_units_gates_and_a_probe(open_page: Open, names: dict[str, str]) -> None:
+def test_units_gates_and_a_probe(open_page: Open, names: dict[str, str], runs: Path) -> None:
     page = open_page(thing=names["aed 0"], source=SOURCE, target=TARGET, view="units")
     until(page, "document.querySelectorAll('#units-array option').length > 1")
     page.select_option("#probe", "word")
-    until(page, "document.body.textContent.includes('A probe reads the word')")
+    until(page, "document.querySelector('#probe-accuracy')?.dataset.value")
+    whole = regard.load_run(runs / names["aed 0"]).record(n=40)
+    reader = learn_to_read(whole, "encoder.states", "word")
+    assert value(page, "#probe-accuracy") == pytest.approx(reader.accuracy)
+    read = reader.read(record(runs, names["aed 0"])["encoder.states"][0])
+    assert page.locator("#readings small").all_inner_texts() == read
 
 
 def test_an_instrument_is_put_on_all_seeds(
@@ -281,7 +362,15 @@ def test_the_address_holds_it_all_and_files_are_saved(
         again.click("#save")
         with again.expect_download() as waiting:
             again.click(f"#save-{form}")
-        assert Path(waiting.value.path()).stat().st_size > 100
+        saved = Path(waiting.value.path()).read_text(encoding="utf-8")
+        assert len(saved) > 100
+        if form == "python":
+            scope: dict[str, Any] = {}
+            exec(saved, scope)  # what a person would paste
+            assert float(scope["weights"][2, 1]) == pytest.approx(alpha, abs=1e-6)
+        if form == "csv":
+            row = next(r for r in csv.DictReader(io.StringIO(saved)) if r["row"] == "2")
+            assert row["column"] == "0" and float(row["weight"]) <= 1
 
 
 def test_a_classifier_has_its_own_view(open_page: Open, names: dict[str, str], runs: Path) -> None:

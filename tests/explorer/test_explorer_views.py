@@ -13,6 +13,8 @@ import pytest
 import torch
 
 import regard
+from regard.explorer.heads import show_head
+from regard.explorer.splitting import split_head
 from regard.instruments.interventions.ablate import ablate_model
 from regard.instruments.scores._heads import describe_heads, entropies
 from regard.models.decoding import beam
@@ -163,6 +165,33 @@ def test_curves_are_those_of_the_run(ask: Ask, names: dict[str, str], runs: Path
     assert found["done"] and points[updates[-1]] == pytest.approx(losses[-1])
 
 
+def test_curves_of_a_run_that_is_training_grow(
+    runs: Path, names: dict[str, str], tmp_path: Path
+) -> None:
+    """A run without its DONE is training; what it has written since is there when asked again."""
+    import shutil
+    from types import SimpleNamespace
+
+    from regard.explorer.doors import read_curves
+    from regard.explorer.things import Things
+    from regard.explorer.views import Views
+
+    folder = tmp_path / names["aed 0"]
+    shutil.copytree(runs / names["aed 0"], folder)
+    for name in ("DONE", "SHA256SUMS"):
+        (folder / name).unlink()
+    lines = (folder / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (folder / "metrics.jsonl").write_text("".join(lines[:20]))
+    views = Views(Things([folder]))
+    asked: Any = SimpleNamespace(thing=folder.name)
+    first = read_curves(views, asked, lambda: None)
+    assert not first["done"]
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write("".join(lines[20:]))
+    second = read_curves(views, asked, lambda: None)
+    assert len(second["curves"]["train loss"]) > len(first["curves"]["train loss"])
+
+
 def test_the_ledger_is_all_claims(ask: Ask) -> None:
     from regard.explorer.doors import SHOWN_IN
 
@@ -186,13 +215,17 @@ def test_files_hold_the_same_numbers(ask: Ask, names: dict[str, str], runs: Path
     [], [{"kind": "terms", "site": "attention", "factors": [0] + [1] * 8}],
     [{"kind": "weight", "site": "attention", "step": 1, "source": 0, "weight": 0.5},
      {"kind": "unit", "side": "encoder", "unit": 2}],
+    [{"kind": "part", "site": "attention", "part": "temporal", "where": "alignment"},
+     {"kind": "part", "site": "attention", "part": "input", "where": "context"}],
+    [{"kind": "state", "side": "encoder", "step": 1, "sentence": "C C C", "other": 0},
+     {"kind": "head", "site": "attention", "head": 0}],
 ])  # fmt: skip
 def test_the_lines_of_python_give_the_same_numbers(
     ask: Ask, names: dict[str, str], changes: list[dict[str, Any]]
 ) -> None:
     asked = {"thing": names["aed 0"], **FED, "site": "attention", "changes": changes}
     weights = ask("head", **asked)[1]["weights"]
-    lines = ask("export", **asked, form="python").text.replace("n=500", "n=40")
+    lines = ask("export", **asked, form="python").text
     scope: dict[str, Any] = {}
     exec(lines, scope)  # what a person would paste
     np.testing.assert_allclose(scope["weights"], weights, atol=1e-5)
@@ -221,48 +254,12 @@ def test_a_recording_is_looked_at_as_it_is(
     (thing,) = views.list_things()
     assert thing["kind"] == "recording" and views.describe(thing["name"])["examples"]
     asked = questions.HeadQuestion(thing=thing["name"], sample=3, site="attention")
-    found = views.head(asked, lambda: None)[1]["weights"]
+    found = show_head(views, asked, lambda: None)[1]["weights"]
     steps, width = int(rec["decoder.mask"][3].sum()), int(rec["encoder.mask"][3].sum())
     np.testing.assert_array_equal(found, rec["attention.weights"][3, 0, :steps, :width])
-    terms = views.terms(asked, lambda: None)[1]["terms"]
+    terms = split_head(views, asked, lambda: None)[1]["terms"]
     scores = rec["attention.scores"][3, 0, :steps, :width]
     np.testing.assert_allclose(terms.sum(axis=0), scores, atol=1e-4)
-
-
-def test_a_model_of_others_is_looked_at(tmp_path: Path) -> None:
-    """A tiny BART of random weights, from its folder: its attention, and no changes."""
-    transformers = pytest.importorskip("transformers", reason="the extra `hf` is not installed")
-    from regard.explorer import questions
-    from regard.explorer.things import Things
-    from regard.explorer.views import Views
-
-    torch.manual_seed(0)
-    config = transformers.BartConfig(
-        vocab_size=40, d_model=16, encoder_layers=1, decoder_layers=2, encoder_attention_heads=2,
-        decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16,
-        max_position_embeddings=200,
-    )  # fmt: skip
-    net = transformers.BartForConditionalGeneration(config).eval()
-    net.save_pretrained(tmp_path / "bart")
-    views = Views(Things([tmp_path / "bart"]))
-    asked = questions.HeadQuestion(
-        thing="bart", source="5 6 7 8", target="9 10 11", feed="target",
-        site="decoder.1.cross", head=1,
-    )  # fmt: skip
-    said = views.say(asked, lambda: None)
-    assert len(said["sites"]) == 5 and not said["changeable"]
-    words = [int(step) for step in views.look(asked, lambda: None).said]
-    fed = views.look(asked, lambda: None).fed
-    found = views.head(asked, lambda: None)[1]["weights"]
-    source = torch.from_numpy(views.look(asked, lambda: None).source)[None]
-    with torch.no_grad():
-        net.set_attn_implementation("eager")
-        out = net(source, decoder_input_ids=torch.from_numpy(fed)[None], output_attentions=True)
-    np.testing.assert_allclose(found, out.cross_attentions[1][0, 1], atol=1e-5)
-    assert len(words) == len(found)
-    change = {"kind": "head", "site": "decoder.1.cross", "head": 0}
-    with pytest.raises(regard.RegardError, match="not changed yet"):
-        views.look(questions.Question(thing="bart", source="5 6", changes=[change]), lambda: None)
 
 
 def test_of_a_long_recording_the_first_samples_are_measured(

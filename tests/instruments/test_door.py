@@ -97,9 +97,9 @@ def test_what_is_no_source(recordings: list[Recording], runs: list[Run], tmp_pat
     wants = "Give a recording, a run"
     refused(f"None cannot be inspected. {wants}", None)
     refused(f"5 cannot be inspected. {wants}", 5)
-    refused("a dict cannot be inspected", {})
+    refused("A dict cannot be inspected", {})
     refused(f"1.0.* cannot be inspected. {wants}", np.ones(3))
-    refused("a OneToOne cannot be inspected", runs[0].task())
+    refused("OneToOne cannot be inspected", runs[0].task())
     refused("nothing was given", [])
     refused("nothing was given", iter(()))
     refused("None cannot be inspected", [recordings[0], None])

@@ -12,6 +12,7 @@ import brute
 import numpy as np
 import pytest
 from changed import here
+from shown import hold
 
 import regard
 from regard import RegardError
@@ -112,6 +113,13 @@ def contract(
 def test_contract(name: str, contract: Callable[[str], instrument_contract.Use]) -> None:
     faults = [o for o in examine(instrument_contract.CONTRACT[:-1], contract(name)) if o.fault]
     assert not faults
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_tables_and_figures_show_what_they_did(name: str, use: Use) -> None:
+    result = use(name, 1 if compares(name) else 2)
+    path = Path(__file__).with_name("shown.json")
+    hold(path, name, {"table": result.table(), "figure": result.figure()})
 
 
 @pytest.mark.parametrize("name", ALL)

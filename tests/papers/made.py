@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from shown import hold
+
 from regard.display import Figure, Panel, Table
+from regard.papers import EXPERIMENTS
+from regard.papers.framework import Findings
 from regard.statistics import Estimate
 
 SEEDS = 3
@@ -103,3 +109,18 @@ def instrument(tool: str) -> Callable[..., MadeResult]:
         return MadeResult(name, things)
 
     return measure
+
+
+def measure(name: str, runs: Mapping[str, Any], scale: Any = "quick") -> Findings:
+    """What an experiment finds on made runs; what it shows of that is held against what it did."""
+    findings = EXPERIMENTS[name]({}).measure(runs, scale)
+    test = os.environ["PYTEST_CURRENT_TEST"].split("::")[-1].removesuffix(" (call)")
+    CALLS[test] = CALLS.pop(test, 0) + 1
+    for other in list(CALLS)[:-1]:
+        del CALLS[other]
+    described = {"tables": findings.tables, "figures": findings.figures, "found": findings.found}
+    hold(Path(__file__).with_name("shown.json"), f"{test} {CALLS[test]}", described)
+    return findings
+
+
+CALLS: dict[str, int] = {}  # how often the test that runs has measured

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import made
 import numpy as np
 import pytest
 from made import SEEDS, Everything, MadeResult, MadeRun, instrument, make_runs, number, values
 
-from regard.papers import EXPERIMENTS, ledger
+from regard.papers import ledger
 from regard.papers.aitken2021 import _attention, orders, translation, twice, variants
 from regard.papers.aitken2021 import features as features_module
 from regard.papers.aitken2021 import one_to_one as one_module
@@ -33,7 +34,7 @@ Patch = pytest.MonkeyPatch
 
 def measure(name: str, runs: Mapping[str, Any], scale: Any = "quick") -> dict[str, Any]:
     """What an experiment measures, by claim."""
-    return EXPERIMENTS[name]().measure(runs, scale).measures
+    return made.measure(name, runs, scale).measures
 
 
 def same(found: Estimate, wanted: Any) -> None:

@@ -14,7 +14,7 @@ from regard.papers.framework.experiment import EXPERIMENTS, Runs
 from regard.papers.snell2021 import agreement as module
 from regard.papers.snell2021._compared import Compared, Models, draw_sentences
 from regard.papers.snell2021._course import read_scores
-from regard.papers.snell2021._data_sets import COLUMNS, SETS, XI, DataSet
+from regard.papers.snell2021._data_sets import COLUMNS, MORE_XI, SETS, XI, DataSet
 from regard.papers.snell2021._row import Row
 from regard.papers.snell2021._with_sets import plan_models
 from regard.runs import Run, assemble, execute
@@ -100,6 +100,36 @@ def test_xi_is_the_first_checkpoint_that_agrees_more(models: Models, compared: C
             wanted = right.mean(0)[over[0]] if len(over) else best
             assert found[name] == (pytest.approx(wanted), bool(len(over)))
         assert found[XI[2]] == (pytest.approx(best), True)
+
+
+def test_xi_of_the_other_columns_and_by_rank(models: Models, compared: Compared) -> None:
+    for turn, run in enumerate(models.attending):
+        alpha = read_scores(run, compared.batches, "attention")
+        others = [other for k, other in enumerate(models.attending) if k != turn]
+        steps = run.checkpoints()
+        found = [
+            [agreement(alpha, read_scores(o, compared.batches, "attention", at)) for at in steps]
+            for o in others
+        ]
+        right = np.array([[share_right(o, at, compared.batches) for at in steps] for o in others])
+        best = right.max(axis=1).mean()
+        columns = (XI[0], *MORE_XI)
+        for ranked, shown in ((False, compared.xi(turn)), (True, compared.xi_by_rank(turn))):
+            agreed = np.array([[a.kendall if ranked else float(a) for a in row] for row in found])
+            for name, column in zip(columns, COLUMNS[:3], strict=True):
+                cells = compared.cells[column]
+                cell = cells[turn] if len(cells) > 1 else cells[0]  # one bag of words
+                over = np.flatnonzero(agreed.mean(0) > (cell.tau if ranked else cell.value))
+                wanted = right.mean(0)[over[0]] if len(over) else best
+                assert shown[name] == (pytest.approx(wanted), bool(len(over)))
+        assert set(compared.xi_by_rank(turn)) == {*columns, XI[2]}
+
+
+def test_the_papers_cells_are_where_they_belong() -> None:
+    sst, captions = SETS["sst2"], SETS["multi30k"]
+    assert sst.held_out[XI[2]] == pytest.approx(0.8353) and sst.held_out[MORE_XI[1]] == 0.7816
+    assert sst.trained[XI[1]] == 1 and sst.kendall[XI[0]] == pytest.approx(0.7669)
+    assert captions.bleu_kendall[MORE_XI[0]] == 6.91 and captions.bleu_trained[XI[2]] == 52.28
 
 
 def test_trend_is_judged_on_other_sentences_than_its_peak_is_found(compared: Compared) -> None:

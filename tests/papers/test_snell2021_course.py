@@ -9,7 +9,7 @@ import pytest
 from regard import contextualised
 from regard.instruments.scores import agreement
 from regard.papers.snell2021._course import count_right, follow, read_scores
-from regard.recordings.record import draw_samples
+from regard.recordings.samples import draw_samples
 from regard.runs import assemble, execute
 from regard.training import evaluate
 

@@ -167,3 +167,8 @@ def test_faults_are_told(cluster: Any, tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(RegardError, match="does not have the module 'no_such_plugin'"):
         run_all(configs(1), tmp_path, on="ray")
     assert not list(tmp_path.glob("*/config.json")), "nothing was started"
+
+
+def test_processes_of_one_run_need_one_node(cluster: Any, tmp_path: Path) -> None:
+    with pytest.raises(RegardError, match=r"No node has the 2 CPUs .*the largest has 1"):
+        run_all(configs(1, processes=2), tmp_path, on="ray")

@@ -17,6 +17,7 @@ import torch
 from regard.errors import RegardError
 from regard.runs import Run, RunConfig, assemble, execute, execution, list_runs, run_all
 from regard.runs.files import locked, read_json, read_tensors
+from regard.runs.status import read_progress
 from regard.training import loop
 
 SMALL = {"hidden": 12, "batch": 8, "held_out": 20, "evaluate_every": 10, "checkpoint_every": 20}
@@ -276,3 +277,6 @@ def test_one_failure_does_not_stop_the_others(tmp_path: Path, jobs: int) -> None
         run_all([bad, good, ugly], tmp_path, jobs)
     assert Run.open(tmp_path / good.name).done
     assert Run.open(tmp_path / ugly.name).done
+    rows = {row["run"]: row for row in read_progress(tmp_path)}
+    assert [rows[c.name]["state"] for c in (bad, good, ugly)] == ["failed", "done", "done"]
+    assert bad.name in rows[bad.name]["faults"][0] and not rows[good.name]["faults"]

@@ -221,6 +221,6 @@ def test_a_damaged_model_is_made_anew(tmp_path: Path, monkeypatch: pytest.Monkey
         content = bytearray(whole)
         content[place] ^= 4
         kept.write_bytes(bytes(content))
-        _pieces._load.cache_clear()
+        _pieces.load_pieces.cache_clear()
         assert _pieces.find_pieces(sentences, 40).vocabulary.words == right
     assert kept.read_bytes() == whole

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ def show(table: Table, as_json: bool, data: Any = None) -> None:
         print_json(table.records() if data is None else data)
     else:
         out.print(table.rich())
+        for line in table.notes:
+            print_line(line)
 
 
 def print_json(data: Any) -> None:
@@ -86,6 +89,7 @@ class Bars:
         self.bars = progress
         self.rows: dict[str, TaskID] = {}
         self.overall: TaskID | None = None
+        self.failures = 0
 
     def expect(self, count: int) -> None:
         """So many runs are to come."""
@@ -109,6 +113,15 @@ class Bars:
         if self.overall is not None:
             self.bars.advance(self.overall)
 
+    def failed(self, config: RunConfig, faults: Iterable[str]) -> None:
+        """A run was given up; what was wrong is told at the end."""
+        row = self.rows.pop(config.name, None)
+        if row is not None:
+            self.bars.remove_task(row)
+        self.failures += 1
+        if self.overall is not None:
+            self.bars.update(self.overall, note=f"{self.failures} failed")
+
 
 @contextmanager
 def interruptible() -> Iterator[None]:
@@ -122,8 +135,8 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def progress_bars() -> Iterator[Bars | None]:
-    """Bars while something long goes on; nothing where there is no terminal."""
-    if not err.is_terminal:
+    """Bars while something long goes on; nothing where there is no terminal, or not only we."""
+    if not err.is_terminal or os.environ.get("RANK", "0") != "0":
         yield None
         return
     columns = (

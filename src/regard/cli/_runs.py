@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.table import Table as RichTable
+
 from regard.cli._options import parse_settings
 from regard.display import Table
 from regard.errors import RegardError, in_words, unknown
@@ -13,6 +15,7 @@ from regard.runs.files import read_json
 from regard.runs.run import Run, runs_folder
 
 COLUMNS = ("run", "task", "model", "preset", "seed", "state", "accuracy", "differs")
+SHOWN = ("run", "preset", "seed", "state", "accuracy", "differs")  # what a terminal has room for
 Row = dict[str, Any]
 
 
@@ -39,11 +42,34 @@ def list_table(folder: Path | None, words: Sequence[str], sort: str | None) -> T
 
 
 class RunsTable(Table):
-    """For a terminal the folders' names alone; for programs whole paths."""
+    """For a terminal the folders' names alone, and what is broken in a few words; for programs all.
+
+    A terminal has no room for whole sentences in a column: they stand below the table.
+    """
 
     def cells(self) -> list[list[str]]:
         """Every value as text."""
-        return [[Path(row[0]).name, *row[1:]] for row in super().cells()]
+        state = COLUMNS.index("state")
+        rows = super().cells()
+        for row in rows:
+            row[0], row[state] = Path(row[0]).name, row[state].split(":")[0]
+        return rows
+
+    def rich(self) -> RichTable:
+        """Names stay whole, so that they can be copied; a run's begins with its task."""
+        places = [COLUMNS.index(column) for column in SHOWN]
+        rows = tuple(tuple(row[place] for place in places) for row in self.cells())
+        table = Table(self.title, SHOWN, rows).rich()
+        for column in table.columns[:-1]:
+            column.no_wrap = True
+        return table
+
+    @property
+    def notes(self) -> list[str]:
+        """Why runs cannot be read, a line each."""
+        state = COLUMNS.index("state")
+        told = (str(row[state]).partition(": ") for row in self.rows)
+        return [reason for _, _, reason in told if reason]
 
 
 def _describe(folder: Path) -> Row:
@@ -51,7 +77,7 @@ def _describe(folder: Path) -> Row:
     try:
         return _read(Run.open(folder))
     except RegardError as error:
-        reason = error.faults[0]
+        reason = " ".join(error.faults)
     except OSError as error:
         reason = in_words(error)
     nothing: Row = {**dict.fromkeys(COLUMNS), "settings": {}, "metrics": {}}

@@ -15,7 +15,9 @@ EXAMPLE = "regard explore runs/one-to-one-s0-3fa9c1d2e8b7"
 def explore(
     things: Annotated[
         list[Path] | None,
-        typer.Argument(help="Runs, folders of runs, recordings; default: the runs folder."),
+        typer.Argument(
+            help="Runs, folders of runs, recordings, folders of models; default: the runs folder."
+        ),
     ] = None,
     runs: RunsFolder = None,
     port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)] = 0,
@@ -29,9 +31,16 @@ def explore(
     samples: Annotated[
         int, typer.Option(help="Sentences that averages are taken over.", min=16)
     ] = 500,
+    sentences: Annotated[
+        Path | None,
+        typer.Option(
+            help="For models of others: a text file with a sentence per line (and, after a tab, its"
+            " translation), over which averages are taken."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Explore models live: type a sentence, see and change what passes inside."""
     from regard.explorer.serving import serve
 
-    serve(things or [], runs, host, port, token, browser, samples, json)
+    serve(things or [], runs, host, port, token, browser, samples, json, sentences)

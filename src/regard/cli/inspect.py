@@ -17,7 +17,9 @@ EXAMPLE = "regard inspect aed.safetensors breakdown trajectories --top 5 --out f
 
 
 def inspect(
-    target: Annotated[Path, typer.Argument(help="A run's folder, or a recording.")],
+    target: Annotated[
+        Path, typer.Argument(help="A run's folder, or a recording: a file, or a folder of shards.")
+    ],
     what: Annotated[
         list[str] | None,
         typer.Argument(help="Instruments (`regard ls instruments`), and settings as key=value."),
@@ -31,6 +33,10 @@ def inspect(
     ] = 1000,
     top: Annotated[
         int | None, typer.Option(help="Source positions to look at (breakdown).", min=1)
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="Processes that add up over shards; default: all cores.", min=1),
     ] = None,
     out: FiguresFolder = None,
     json: Json = False,
@@ -54,22 +60,24 @@ def inspect(
     places = [target, *(others or [])]
     with console.interruptible():
         remark_places(places)
-        results = _measure(places, n, asked)
+        results = _measure(places, n, jobs, asked)
     console.show_results(results, out, json)
 
 
 def _measure(
-    places: list[Path], n: int, asked: dict[str, dict[str, str]]
+    places: list[Path], n: int, jobs: int | None, asked: dict[str, dict[str, str]]
 ) -> dict[str, Result[Any]]:
     """What each instrument finds. A run is recorded once for all that want the same of it."""
     from regard.cli._console import sample_bar
     from regard.instruments import INSTRUMENTS, Recordings
+    from regard.instruments.sources import is_recording
 
     made: dict[str, Recording] = {}
     results = {}
     for name, given in asked.items():
         instrument = INSTRUMENTS[name]
-        more = {"n": n} if "n" in instrument.accepted and not places[0].is_file() else {}
+        more = {"n": n} if "n" in instrument.accepted and not is_recording(places[0]) else {}
+        more |= {"jobs": jobs} if jobs is not None and "jobs" in instrument.accepted else {}
         if not isinstance(instrument.takes, Recordings):
             results[name] = instrument(places, **more, **given)
             continue

@@ -25,7 +25,8 @@ def ls(
     what: Annotated[
         str,
         typer.Argument(
-            help="tasks, models, settings, cells, attentions, adapters, instruments, papers, runs."
+            help="tasks, models, settings, cells, attentions, adapters, instruments, papers, runs,"
+            " progress."
         ),
     ] = "all",
     of: Annotated[
@@ -56,6 +57,10 @@ def _list(what: str, of: list[str], sort: str | None, runs: Path | None) -> Tabl
         from regard.cli._runs import list_table
 
         return list_table(runs, of, sort)
+    if what == "progress" and not (of or sort):
+        from regard.cli._progress import list_progress
+
+        return list_progress(runs)
     if sort:
         raise RegardError("--sort is for `regard ls runs`.")
     if what == "settings":
@@ -168,6 +173,12 @@ def _papers(_: Path | None) -> Rows:
     ]
 
 
+def _progress(folder: Path | None) -> Rows:
+    from regard.cli._progress import list_progress
+
+    return list(list_progress(folder).rows)
+
+
 def _runs(folder: Path | None) -> Rows:
     from regard.runs.run import runs_folder
 
@@ -193,4 +204,5 @@ LISTINGS: dict[str, tuple[str, tuple[str, ...], Callable[[Path | None], Rows]]] 
     "settings": ("Settings", (), lambda _: _settings([])),
     "papers": ("Papers and their experiments", ("name", "title", "claims", "from"), _papers),
     "runs": ("Runs", (), _runs),
+    "progress": ("Progress", (), _progress),
 }

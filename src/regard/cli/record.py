@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli._options import Json, RunFolder
+from regard.cli._options import Jobs, Json, RunFolder
 
 EXAMPLE = "regard record runs/one-to-one-s0-… -n 1000 --out aed.safetensors"
 
@@ -16,7 +16,10 @@ def record(
     run: RunFolder,
     n: Annotated[int, typer.Option("-n", "--samples", help="How many samples.", min=1)] = 1000,
     out: Annotated[
-        Path | None, typer.Option("--out", help="The file; default: one in the run's folder.")
+        Path | None,
+        typer.Option(
+            "--out", help="The file, or with --shards the folder; default: one in the run's folder."
+        ),
     ] = None,
     inputs: Annotated[
         str, typer.Option(help="What the decoder is fed: own (its choices) or teacher.")
@@ -34,6 +37,11 @@ def record(
         typer.Option(help="reported (whose metrics count), last, best, or a kept update."),
     ] = "reported",
     seed: Annotated[int, typer.Option(help="Seed of the samples.", min=0)] = 0,
+    shards: Annotated[
+        int | None,
+        typer.Option(help="Write so many files, into a folder; what was cut off goes on.", min=1),
+    ] = None,
+    jobs: Jobs = None,
     json: Json = False,
 ) -> None:
     """Record what a model does: states, words, queries, keys, scores, weights."""
@@ -57,8 +65,9 @@ def record(
         f"s{seed}": seed != 0,
     }
     name = "-".join(["recording", str(n), *(mark for mark, wanted in marks.items() if wanted)])
-    to = out or run / f"{name}.safetensors"
-    if to.is_dir():
+    ending = ".safetensors" if shards is None else f"-in-{shards}-shards"
+    to = out or run / f"{name}{ending}"
+    if to.is_dir() and shards is None:
         raise RegardError(f"{to} is a folder. Give --out a file.")
     remark_unfinished(opened)
     with console.interruptible(), console.sample_bar("recording") as watch:
@@ -73,6 +82,8 @@ def record(
             checkpoint=int(checkpoint) if checkpoint.isdigit() else checkpoint,
             seed=seed,
             watch=watch,
+            shards=shards,
+            jobs=jobs,
         )
     rows = tuple((name, " ".join(made.axes(name)), made.shape(name)) for name in made.names())
     if json:

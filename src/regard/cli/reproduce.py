@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from regard.cli._options import Jobs, Json, On, ResultsFolder, RunsFolder, parse_settings
+
+if TYPE_CHECKING:
+    from regard.papers.framework import Scale
 
 EXAMPLE = "regard reproduce chapter36/addition --scale quick"
 
@@ -28,6 +32,14 @@ def reproduce(
             "--again", help="Train anew the runs that other code made, and measure everything anew."
         ),
     ] = False,
+    plan: Annotated[
+        bool,
+        typer.Option(
+            "--plan",
+            help="Say which runs there would be and how many core hours they would take; train"
+            " nothing.",
+        ),
+    ] = False,
     jobs: Jobs = None,
     on: On = None,
     runs: RunsFolder = None,
@@ -47,6 +59,9 @@ def reproduce(
     files, faults = parse_settings(data or [])
     if faults:
         raise RegardError(*faults)
+    if plan:
+        _show_plan(paper, scale, files, runs, json)  # type: ignore[arg-type]
+        return
     with console.interruptible(), console.progress_bars() as bars:
         results = reproduce(paper, scale, runs, to, jobs, bars, console.say, files, again, on=on)  # type: ignore[arg-type]
     path = write_report(to / paper.split("/")[0] / scale)
@@ -60,3 +75,17 @@ def reproduce(
         for sentence in result.found:
             console.print_line(sentence)
     console.print_line(f"The report: {path}")
+
+
+def _show_plan(
+    paper: str, scale: Scale, data: dict[str, Any], runs: Path | None, json: bool
+) -> None:
+    """What reproducing would train and take."""
+    from regard.cli import _console as console
+    from regard.papers.framework.cost import expect_all, tabulate
+    from regard.papers.framework.reproduce import make_possible
+
+    with console.interruptible():
+        made = make_possible(paper, scale, data, console.say)
+        found = expect_all(made, scale, runs, progress=console.err.is_terminal)
+    console.show(tabulate(found, scale), json, [vars(each) for each in found])

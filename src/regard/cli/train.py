@@ -24,6 +24,10 @@ def train(
     seed: Annotated[int, typer.Option(help="The first seed.", min=0)] = 0,
     seeds: Annotated[int, typer.Option(help="How many seeds, from --seed on.", min=1)] = 1,
     jobs: Jobs = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(help="Processes that share the batches of each run; default: 1.", min=1),
+    ] = None,
     on: On = None,
     again: Annotated[
         bool, typer.Option("--again", help="Train anew what is there already.")
@@ -35,13 +39,22 @@ def train(
     from regard.cli import _console as console
     from regard.display import Table
     from regard.runs.config import assemble
+    from regard.runs.execution import as_team
     from regard.runs.executor import run_all
+    from regard.runs.processes import is_first, one_voice
 
     overrides, faults = parse_settings(settings or [])
-    numbers = range(seed, seed + seeds)
-    configs = [assemble(task, model, number, overrides, faults) for number in numbers]
-    with console.interruptible(), console.progress_bars() as bars:
-        trained = run_all(configs, runs, jobs, bars, model, again, on)
+    if processes is not None:
+        if "processes" in overrides:
+            faults.append("--processes and processes= are the same: give one of them.")
+        overrides["training.processes"] = str(processes)
+    numbers, overrides = range(seed, seed + seeds), as_team(overrides)
+    with one_voice():
+        configs = [assemble(task, model, number, overrides, faults) for number in numbers]
+        with console.interruptible(), console.progress_bars() as bars:
+            trained = run_all(configs, runs, jobs, bars, model, again, on)
+    if not is_first():
+        return
     if json:
         console.print_json(_summary(trained))
         return
@@ -64,11 +77,17 @@ def _over_seeds(runs: list[Run]) -> dict[str, Estimate]:
     }
 
 
+def _hours(run: Run) -> float:
+    """What a run has cost, in hours of one core."""
+    return float(run.summary.get("seconds", 0)) * run.config.training.processes / 3600
+
+
 def _summary(runs: list[Run]) -> dict[str, Any]:
     if len(runs) == 1:
         run = runs[0]
         return {"run": str(run.folder), **run.summary, "config": run.config.to_json()}
     return {
         "runs": [{"run": str(run.folder), **run.summary} for run in runs],
+        "core_hours": round(sum(_hours(run) for run in runs), 4),
         "metrics": {name: value.to_json() for name, value in _over_seeds(runs).items()},
     }

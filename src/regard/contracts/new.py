@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from keyword import iskeyword
 from pathlib import Path
 
-from regard.errors import RegardError, unknown
+from regard.errors import RegardError, unknown, with_article
 
 TEMPLATES = Path(__file__).parent / "templates"
 KINDS = ("task", "cell", "attention", "preset", "instrument", "adapter", "experiment", "plugin")
@@ -87,8 +87,8 @@ def _words(kind: str, name: str) -> dict[str, str]:
     module = name.replace("-", "_")
     if not re.fullmatch(r"[a-z][a-z0-9_]*", module) or iskeyword(module):
         raise RegardError(
-            f"'{name}' is not a name for a {kind}: use small letters, digits and dashes, and begin"
-            " with a letter."
+            f"'{name}' is not a name for {with_article(kind)}: use small letters, digits and"
+            " dashes, and begin with a letter."
         )
     _refuse_known(kind, name, module)
     return {

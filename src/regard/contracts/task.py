@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from regard.cache import cache_folder
 from regard.contracts.contract import Check, require, require_docs, require_plain, same
 from regard.errors import RegardError
 from regard.tasks import EOS, PAD, SOS, TASKS, Batch, CorpusTask, Task
@@ -209,7 +210,7 @@ def _hear(event: str, details: Any) -> None:
     if event != "open" or not _listeners or not isinstance(details[0], str):
         return
     path, how = Path(details[0]), str(details[1] or "r")
-    system = ("/proc", "/sys", "/dev", sys.prefix, sys.base_prefix, OWN)
+    system = ("/proc", "/sys", "/dev", sys.prefix, sys.base_prefix, OWN, str(cache_folder()))
     if "r" in how and path.suffix not in CODE and not str(path).startswith(system):
         _listeners[-1].append(str(path))
 

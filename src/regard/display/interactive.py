@@ -34,7 +34,7 @@ SHADE: dict[str, Any] = {  # of a range of x
     "fillcolor": "#999999",
     "opacity": 0.15,
     "line_width": 0,
-    "annotation_position": "top left",
+    "annotation_position": "inside bottom left",  # curves mostly begin high
     "annotation_font_size": 10,
     "layer": "below",
 }

@@ -38,6 +38,11 @@ class Table:
         """Every value as text."""
         return [[shown(value) for value in row] for row in self.rows]
 
+    @property
+    def notes(self) -> list[str]:
+        """Lines that a terminal shows below; mostly none."""
+        return []
+
     def records(self) -> list[dict[str, Any]]:
         """A list of objects, one per row, for `--json`."""
         return [

@@ -8,9 +8,22 @@ from typing import Any
 
 from pydantic import Field
 
-from regard.explorer import doors, finders, inner_units, saving, spaces, trees
+from regard.errors import RegardError, unknown
+from regard.explorer import (
+    beside,
+    doors,
+    finders,
+    heads,
+    inner_units,
+    saving,
+    saying,
+    seeds,
+    spaces,
+    splitting,
+    trees,
+)
 from regard.explorer import questions as ask
-from regard.explorer.look import Alive
+from regard.explorer.speaking import Alive
 from regard.explorer.views import Views
 
 QUICK, SLOW = 60.0, 600.0
@@ -40,12 +53,13 @@ class Answer:
 ANSWERS: dict[str, Answer] = {
     "things": Answer(Nothing, lambda views, _, alive: views.list_things()),
     "describe": Answer(OfThing, lambda views, asked, alive: views.describe(asked.thing)),
-    "say": Answer(ask.Question, Views.say),
-    "thumbnails": Answer(ask.Question, Views.thumbnails),
-    "head": Answer(ask.HeadQuestion, Views.head),
-    "terms": Answer(ask.HeadQuestion, Views.terms, SLOW),
-    "beside": Answer(ask.Question, Views.beside, SLOW),
-    "seeds": Answer(ask.SeedsQuestion, Views.over_seeds),
+    "say": Answer(ask.Question, saying.say),
+    "thumbnails": Answer(ask.Question, heads.show_thumbnails),
+    "head": Answer(ask.HeadQuestion, heads.show_head),
+    "difference": Answer(ask.HeadQuestion, heads.show_difference),
+    "apart": Answer(ask.ApartQuestion, heads.measure_apart),
+    "terms": Answer(ask.HeadQuestion, splitting.split_head, SLOW),
+    "beside": Answer(ask.Question, beside.show_beside, SLOW),
     "beam": Answer(ask.BeamQuestion, trees.grow_tree),
     "spaces": Answer(ask.Question, spaces.show_spaces, SLOW),
     "neighbours": Answer(ask.NearQuestion, spaces.find_neighbours, SLOW),
@@ -58,3 +72,20 @@ ANSWERS: dict[str, Answer] = {
     "claims": Answer(Nothing, doors.read_ledger),
     "export": Answer(ask.ExportQuestion, saving.save_view),
 }
+# What can be asked of all seeds at once. Axes and units of one run are not those of another.
+POOLED = (
+    "say", "thumbnails", "head", "difference", "apart", "terms", "beside", "units", "curves",
+    "heads", "sentences",
+)  # fmt: skip
+
+
+def ask_seeds(views: Views, question: ask.SeedsQuestion, alive: Alive) -> Any:
+    """One of the others over all seeds, see `seeds.py`."""
+    if question.name not in POOLED:
+        raise RegardError(unknown("question over seeds", question.name[:60], POOLED))
+    one = ANSWERS[question.name]
+    asked = ask.check_question(one.question, question.question)
+    return seeds.ask_seeds(views, one.compute, asked, question.things, alive)
+
+
+ANSWERS["over"] = Answer(ask.SeedsQuestion, ask_seeds, SLOW)

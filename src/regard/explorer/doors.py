@@ -7,8 +7,9 @@ from typing import Any
 
 from regard.errors import RegardError
 from regard.explorer import questions as ask
-from regard.explorer.look import Alive
-from regard.explorer.things import RecordingThing, RunThing
+from regard.explorer.recording_thing import RecordingThing
+from regard.explorer.run_thing import RunThing
+from regard.explorer.speaking import Alive
 from regard.explorer.views import Views
 from regard.instruments import INSTRUMENTS, Recordings, inspect
 from regard.instruments.sources import Runs

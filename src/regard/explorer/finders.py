@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.explorer.look import Alive
-from regard.explorer.things import LiveThing, Thing
+from regard.explorer.speaking import Alive
+from regard.explorer.thing import LiveThing, Thing
 from regard.explorer.views import Views
 from regard.instruments.interventions._changes import RemoveHead
 from regard.instruments.interventions._steering import Sentence, steer
@@ -36,7 +36,7 @@ def _measure_heads(
     rows = describe_heads(reference)
     if not isinstance(thing, LiveThing):
         return rows
-    batch = take_batch(reference, TRIED)
+    batch = take_batch(reference, TRIED, thing.start)
     with thing.lock, torch.no_grad():
         model = thing.model(checkpoint)
 
@@ -68,12 +68,14 @@ def take_samples(recording: Recording, most: int = MOST) -> Recording:
     return Recording(InMemory(arrays), recording.metadata)
 
 
-def take_batch(recording: Recording, most: int) -> Batch:
-    """The first samples of a recording as a batch, with their targets."""
+def take_batch(recording: Recording, most: int, start: int) -> Batch:
+    """The first samples of a recording as a batch, with their targets; `start` is fed first."""
     source, target = recording["encoder.words"][:most], recording["targets"][:most]
     lengths = [recording[f"{side}.mask"][:most].sum(axis=1) for side in ("encoder", "decoder")]
+    fed = np.concatenate([np.full_like(target[:, :1], start), target[:, :-1]], axis=1)
     parts = (source, lengths[0], target, lengths[1])
-    return Batch.of(*(np.ascontiguousarray(part, dtype=np.int64) for part in parts))
+    whole = (np.ascontiguousarray(part, dtype=np.int64) for part in parts)
+    return Batch.of(*whole, None, np.ascontiguousarray(fed, dtype=np.int64))
 
 
 def find_sentences(views: Views, question: Any, alive: Alive) -> dict[str, Any]:
@@ -81,5 +83,19 @@ def find_sentences(views: Views, question: Any, alive: Alive) -> dict[str, Any]:
     thing = views.things[question.thing]
     reference = take_samples(thing.reference(question.checkpoint))
     key = ("sentences", question.thing, question.checkpoint, thing.stamp(question.checkpoint))
-    rows = views.rows.get(key, lambda: describe_sentences(reference))
+    rows = views.rows.get(key, lambda: _measure_sentences(thing, reference))
     return {"rows": rows[: question.most], "samples": len(reference)}
+
+
+def _measure_sentences(thing: Thing, reference: Recording) -> list[dict[str, Any]]:
+    """What was measured, with sentences as one would type them."""
+    rows = describe_sentences(reference.compact)
+    names = {"source": ("encoder", 0), "said": ("decoder", 1), "target": ("decoder", 1)}
+    arrays = {"source": "encoder.words", "said": "predictions", "target": "targets"}
+    for what, (side, number) in names.items():
+        if arrays[what] not in reference:
+            continue
+        words, mask = reference[arrays[what]], reference[f"{side}.mask"]
+        for row, numbers, there in zip(rows, words, mask, strict=True):
+            row[what] = thing.spell(numbers[there].tolist(), number)
+    return rows

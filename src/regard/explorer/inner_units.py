@@ -9,8 +9,9 @@ import torch
 
 from regard.errors import RegardError
 from regard.explorer import questions as ask
-from regard.explorer.look import Alive
-from regard.explorer.things import to_array
+from regard.explorer.look import Look, spell
+from regard.explorer.speaking import Alive
+from regard.explorer.thing import to_array
 from regard.explorer.views import Arrays, Views
 from regard.instruments.units._readout import learn_to_read
 from regard.recordings.adapters.model import run_model
@@ -35,22 +36,28 @@ def show_units(
         arrays |= {n: to_array(g[0]).astype(np.float32) for n, g in own.items()}
     about: dict[str, Any] = {"effects": effects}
     if question.label != "none":
-        about["reading"] = _read(views, question, look.arrays[name], alive)
+        about["reading"] = _read(views, question, look, alive)
     return about, arrays
 
 
-def _read(views: Views, question: ask.UnitsQuestion, states: Any, alive: Alive) -> dict[str, Any]:
+def _read(views: Views, question: ask.UnitsQuestion, look: Look, alive: Alive) -> dict[str, Any]:
+    """What the probe reads off each step, and whether that is what stands there."""
     thing = views.things[question.thing]
     stamp = thing.stamp(question.checkpoint)
     key = (question.thing, question.checkpoint, stamp, question.side, question.label)
     recording = thing.reference(question.checkpoint)
     alive()
     reader = views.readers.get(
-        key, lambda: learn_to_read(recording, f"{question.side}.states", question.label)
+        key, lambda: learn_to_read(recording.compact, f"{question.side}.states", question.label)
     )
+    read = reader.read(look.arrays[f"{question.side}.states"])
+    numbers = look.source if question.side == "encoder" else look.fed
+    words = spell(thing.vocabularies[question.side == "decoder"].words, numbers)
+    truth = words if question.label == "word" else [str(n) for n in range(len(read))]
     return {
         "label": question.label,
-        "words": reader.read(states),
+        "words": read,
+        "right": [float(a == b) for a, b in zip(read, truth, strict=True)],
         "accuracy": reader.accuracy,
         "steps": reader.steps,
     }

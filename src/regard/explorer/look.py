@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from regard.errors import RegardError
 from regard.explorer import questions as ask
-from regard.explorer.things import LiveThing, RecordingThing, Things, to_array
-from regard.instruments.interventions._changes import (
-    PutState,
-    RemoveHead,
-    RemovePart,
-    RemoveUnit,
-    ScaleTerms,
-    SetWeight,
-)
+from regard.explorer.changing import find_reference, make_changes
+from regard.explorer.recording_thing import RecordingThing
+from regard.explorer.speaking import Alive, choose_words, read_batch
+from regard.explorer.thing import to_array
+from regard.explorer.things import Things
 from regard.instruments.interventions._steering import Change, Sentence, find_reach, steer
-from regard.models.decoding import greedy
-from regard.models.seq2seq import Output, Seq2Seq
+from regard.models.seq2seq import Output
 from regard.recordings import Recording
 from regard.recordings.adapters._also import Pass
 from regard.recordings.adapters.model import describe_site, run_model
 from regard.recordings.site import Site
 from regard.recordings.storage import Array
-from regard.tasks.batch import Batch
 
 TOP = 8  # words shown at each step
-
-Alive = Callable[[], None]  # raises where nobody waits for the answer any more
 
 
 @dataclass
@@ -67,55 +58,13 @@ def look(things: Things, question: ask.Question, alive: Alive) -> Look:
         model = live.model(question.checkpoint)
         changes = make_changes(live, question, alive)
         batch = read_batch(live, question)
-        sentence = Sentence(batch.source)
+        sentence = Sentence(batch.source, reference=find_reference(live, question))
         with steer(model, changes, sentence), torch.no_grad():
             batch, ended = choose_words(live, model, batch, question, sentence, alive)
             sentence.begin()
             sentence.feed(batch.inputs)
             done = run_model(model, batch, "teacher", False)
     return describe(done, changes, ended, question.feed == "own")
-
-
-def read_batch(live: LiveThing, question: ask.Question) -> Batch:
-    """The sentence as one row."""
-    if question.feed == "target" and not (question.target or "").strip():
-        raise RegardError("There is no target sentence to feed. Type one, or feed own words.")
-    batch = live.read(question.source, question.target if question.feed == "target" else None)
-    for side, words in (("source", batch.source), ("target", batch.target)):
-        if words.shape[1] > ask.LONGEST:
-            raise RegardError(f"The {side} has {words.shape[1]} words; {ask.LONGEST} is the most.")
-    return batch
-
-
-def choose_words(
-    live: LiveThing,
-    model: Seq2Seq,
-    batch: Batch,
-    question: ask.Question,
-    sentence: Sentence,
-    alive: Alive,
-) -> tuple[Batch, bool]:
-    """The batch with what the model says, forced words included, as its target; did it end?"""
-    if question.feed == "target":
-        return batch, True
-
-    def feeding(fed: Tensor) -> None:
-        alive()
-        sentence.feed(fed)
-
-    limit, ends = live.limit(batch.source.shape[1])
-    limit = min(ask.LONGEST, max(limit, 1 + max(question.forced, default=0)))
-    forced = torch.full((1, limit), -1)
-    for step, word in question.forced.items():
-        if step < limit:
-            forced[0, step] = live.number(word)
-    sentence.begin()
-    memory = model.encode(batch.source, batch.source_lengths)
-    words = greedy(model, memory, limit, live.end if ends else None, forced, feeding, live.start)
-    length = torch.tensor([words.shape[1]])
-    ended = not ends or int(words[0, -1]) == live.end
-    fed = torch.cat([torch.full_like(words[:, :1], live.start), words[:, :-1]], dim=1)
-    return Batch(batch.source, batch.source_lengths, words, length, fed=fed), ended
 
 
 def describe(done: Pass, changes: Sequence[Change], ended: bool, free: bool) -> Look:
@@ -164,49 +113,6 @@ def look_up(recording: Recording, sample: int) -> Look:
     fed = arrays.get("decoder.words", empty)
     said = arrays.get("predictions", arrays.get("targets", fed))
     return Look(arrays["encoder.words"], fed, said, dict(recording.metadata.sites), arrays)
-
-
-def make_changes(live: LiveThing, question: ask.Question, alive: Alive) -> list[Change]:
-    """All changes of a question; a model that others made takes none."""
-    if question.changes and not live.changeable:
-        raise RegardError("Models that others made can be looked at here, but not changed yet.")
-    return [make_change(live, question, one, alive) for one in question.changes]
-
-
-def make_change(live: LiveThing, question: ask.Question, one: ask.Changed, alive: Alive) -> Change:
-    """A change as the model takes it; components are those of the reference recording."""
-    alive()
-    if isinstance(one, ask.Weight):
-        return SetWeight(one.site, one.step, one.source, one.weight, one.head)
-    if isinstance(one, ask.NoHead):
-        return RemoveHead(one.site, one.head)
-    if isinstance(one, ask.NoUnit):
-        return RemoveUnit(one.side, one.unit)
-    if isinstance(one, ask.OtherState):
-        return PutState(one.side, one.step, find_state(live, question, one))
-    parts = live.reference(question.checkpoint).decomposition
-    if isinstance(one, ask.Terms):
-        return ScaleTerms(parts.site(one.site), one.factors, one.head)
-    site = parts.site(one.site)
-    values = parts.heads(f"{site.name}.values", site.site.key_side)
-    return RemovePart(site, values, one.part, one.where)
-
-
-def find_state(live: LiveThing, question: ask.Question, one: ask.OtherState) -> tuple[float, ...]:
-    """A state of another sentence, as the model has it when it runs freely."""
-    model = live.model(question.checkpoint)
-    batch = live.read(one.sentence, None)
-    other = ask.Question(thing=question.thing, source=one.sentence)
-    with torch.no_grad():
-        batch, _ = choose_words(live, model, batch, other, Sentence(batch.source), lambda: None)
-        output = run_model(model, batch, "teacher", False).output
-    states = output.encoder_states if one.side == "encoder" else output.decoder_states
-    if one.other >= states.shape[1]:
-        raise RegardError(
-            f"The other sentence has {states.shape[1]} steps there, so there is no step"
-            f" {one.other}."
-        )
-    return tuple(states[0, one.other].tolist())
 
 
 def spell(words: Sequence[str], numbers: Array) -> list[str]:

@@ -124,10 +124,11 @@ class BeamQuestion(Question):
     width: Annotated[int, Field(ge=1, le=10)] = 4
 
 
-class SeedsQuestion(HeadQuestion):
-    """The same, of several things that are seeds of one configuration."""
+class ApartQuestion(Strict):
+    """Two heads that are held against each other."""
 
-    things: Annotated[tuple[Name, ...], Field(min_length=1, max_length=32)]
+    first: HeadQuestion
+    second: HeadQuestion
 
 
 class NearQuestion(Question):
@@ -153,6 +154,14 @@ class InspectQuestion(Strict):
     settings: Annotated[dict[Name, Any], Field(max_length=30)] = {}
 
 
+class SeedsQuestion(Strict):
+    """Another question by its name, put to several seeds of one configuration."""
+
+    name: Name
+    things: Annotated[tuple[Name, ...], Field(min_length=1, max_length=32)]
+    question: Annotated[dict[Name, Any], Field(max_length=30)]
+
+
 class ExportQuestion(HeadQuestion):
     """A view as a file."""
 
@@ -166,11 +175,20 @@ Q = TypeVar("Q", bound=Strict)
 def read_question(kind: type[Q], body: bytes) -> Q:
     """A request's body as a question; whatever is wrong with it, in sentences."""
     try:
-        return kind.model_validate(json.loads(body))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, ValidationError):
-            raise RegardError(*(_explain(fault) for fault in error.errors()[:5])) from None
+        data = json.loads(body)
+    except (ValueError, RecursionError):
         raise RegardError("The request is not JSON.") from None
+    return check_question(kind, data)
+
+
+def check_question(kind: type[Q], data: Any) -> Q:
+    """Plain data as a question."""
+    try:
+        return kind.model_validate(data)
+    except (ValidationError, RecursionError) as error:
+        faults = error.errors()[:5] if isinstance(error, ValidationError) else []
+        said = [_explain(fault) for fault in faults] or ["The request is nested too deep."]
+        raise RegardError(*said) from None
 
 
 def _explain(fault: Any) -> str:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import Any
 
+import numpy as np
 from starlette.responses import Response
 
 from regard.display import Bars, Figure, Heat, Panel
 from regard.display.page import figure_page
 from regard.explorer import questions as ask
-from regard.explorer.look import Alive, Look, spell
-from regard.explorer.things import RunThing
+from regard.explorer.heads import show_head
+from regard.explorer.look import Look, spell
+from regard.explorer.speaking import Alive
+from regard.explorer.splitting import split_head
 from regard.explorer.views import Views
+from regard.explorer.writing import write_python
 from regard.instruments.components._terms import TERMS
 from regard.recordings.storage import Array
 
@@ -26,7 +29,7 @@ TYPES = {
 def save_view(views: Views, question: ask.ExportQuestion, alive: Alive) -> Response:
     """One head's weights, the terms of a cell where one is chosen, and what was said."""
     look = views.look(question, alive)
-    weights = views.head(question, alive)[1]["weights"]
+    weights = show_head(views, question, alive)[1]["weights"]
     if question.form == "python":
         text = write_python(views, question, look)
     elif question.form == "csv":
@@ -58,21 +61,19 @@ def draw(
     heat = Heat(rows, columns, values, "attention weight", numbers=weights.size <= 200)
     panels = [Panel(f"{question.site}, head {question.head}", "key", "query", (heat,))]
     if question.step is not None and question.source_step is not None:
-        whole = question.model_copy(update={"step": None})
-        terms = views.terms(whole, alive)[1]["terms"]
-        here = terms[:, question.step, question.source_step]
+        about, arrays = split_head(views, question, alive)
+        row = 0 if about["step"] is not None else question.step
+        here = arrays["terms"][:, row, question.source_step]
         bars = Bars("", TERMS, tuple(map(float, here)))
         panels.append(Panel("Nine terms of the score", "decoder-encoder", "term", (bars,)))
     if look.sure is not None:
-        import numpy as np
-
         sure = tuple(map(float, np.exp(look.sure)))
         target = views.things[question.thing].vocabularies[1]
         said = Bars("", number(spell(target.words, look.said)), sure, colour=2)
         panels.append(Panel("What it says", "step", "probability", (said,), (0, 1), wide=True))
-    about = f"{question.thing}, checkpoint {question.checkpoint}: {question.source[:200]}"
+    about_it = f"{question.thing}, checkpoint {question.checkpoint}: {question.source[:200]}"
     changed = f" Under {len(question.changes)} changes." if question.changes else ""
-    return Figure("explorer", f"{about}. One run.{changed}", tuple(panels))
+    return Figure("explorer", f"{about_it}. One run.{changed}", tuple(panels))
 
 
 def number(words: list[str]) -> tuple[str, ...]:
@@ -95,69 +96,3 @@ def write_csv(views: Views, question: ask.ExportQuestion, look: Look, weights: A
 def tame(word: str) -> str:
     """Text that no spreadsheet runs."""
     return f"'{word}" if word[:1] in ("=", "+", "-", "@", "\t", "\r") else word
-
-
-def write_python(views: Views, question: ask.ExportQuestion, look: Look) -> str:
-    """Lines that give the same weights through the front door."""
-    thing = views.things[question.thing]
-    where = f"[0, {question.head}]"
-    lines = ["import regard", ""]
-    if not isinstance(thing, RunThing):
-        sample = question.sample or 0
-        lines += [
-            f"recording = regard.load_recording({str(thing.path)!r})",
-            f"weights = recording[{f'{question.site}.weights'!r}][{sample}, {question.head}]",
-        ]
-        return "\n".join(lines) + "\n"
-    batch: list[Any] = [look.source.tolist(), look.said.tolist()]
-    lines += [
-        "from regard.instruments.interventions._changes import *" if question.changes else "",
-        "from regard.tasks.batch import collate",
-        "",
-        f"run = regard.load_run({str(thing.path)!r})",
-        f"# source: {question.source!r}",
-        f"batch = collate([{batch[0]}], [{batch[1]}])  # the numbers of the words",
-        f"options = dict(batches=[batch], inputs='teacher', checkpoint={question.checkpoint!r})",
-    ]
-    if question.changes:
-        lines += _steered(question)
-    else:
-        lines += ["recording = run.record(**options)",
-                  f"weights = recording[{f'{question.site}.weights'!r}]{where}"]  # fmt: skip
-    return "\n".join(line for line in lines if line is not None) + "\n"
-
-
-def _steered(question: ask.ExportQuestion) -> list[str]:
-    """The same under changes."""
-    made = []
-    for one in question.changes:
-        if isinstance(one, ask.Weight):
-            made.append(
-                f"SetWeight({one.site!r}, {one.step}, {one.source}, {one.weight}, {one.head})"
-            )
-        elif isinstance(one, ask.NoHead):
-            made.append(f"RemoveHead({one.site!r}, {one.head})")
-        elif isinstance(one, ask.NoUnit):
-            made.append(f"RemoveUnit({one.side!r}, {one.unit})")
-        elif isinstance(one, ask.Terms):
-            made.append(f"ScaleTerms(parts.site({one.site!r}), {one.factors}, {one.head})")
-        elif isinstance(one, ask.NoPart):
-            made.append(
-                f"RemovePart(parts.site({one.site!r}), parts.heads({f'{one.site}.values'!r},"
-                f" 'encoder'), {one.part!r}, {one.where!r})"
-            )
-        else:
-            made.append(f"...  # state {one.other} of {one.sentence!r}: see PutState")
-    return [
-        "from regard.instruments.interventions._steering import Sentence, steer",
-        "",
-        f"whole = run.record(n=500, also=('values',), checkpoint={question.checkpoint!r})",
-        "parts = whole.decomposition",
-        f"changes = [{', '.join(made)}]",
-        f"model = run.model({question.checkpoint!r})",
-        "sentence = Sentence(batch.source, batch.inputs)",
-        "with steer(model, changes, sentence):",
-        "    sentence.begin()",
-        "    output = model(batch.source, batch.source_lengths, batch.inputs)",
-        f"weights = output.sites[{question.site!r}].weights[0, {question.head}].detach().numpy()",
-    ]

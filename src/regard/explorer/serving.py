@@ -30,6 +30,7 @@ def serve(
     browser: bool,
     samples: int,
     as_json: bool,
+    sentences: Path | None = None,
 ) -> None:
     """Serve until interrupted or ended."""
     check_packages()
@@ -43,7 +44,7 @@ def serve(
     from regard.runs.run import runs_folder
 
     folder = None if paths and runs is None else (runs or runs_folder())
-    things = Things(paths, folder, samples)
+    things = Things(paths, folder, samples, sentences)
     if not list(things):
         raise RegardError(
             f"There is nothing to explore in {folder}. Train something:"

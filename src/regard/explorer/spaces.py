@@ -8,7 +8,8 @@ import numpy as np
 
 from regard.errors import RegardError
 from regard.explorer import questions as ask
-from regard.explorer.look import Alive, spell, to_json_numbers
+from regard.explorer.look import spell, to_json_numbers
+from regard.explorer.speaking import Alive
 from regard.explorer.views import Views
 from regard.instruments._geometry import Axes
 from regard.instruments.components.trajectories import Trajectories
@@ -60,7 +61,7 @@ def _draw_words(
     parts = reference.decomposition.encoder
     counts = parts.counts.sum(axis=1)
     frequent = [int(n) for n in np.argsort(-counts, kind="stable")[:WORDS] if counts[n]]
-    names = reference.words("encoder")
+    names = reference.compact.words("encoder")
     states = look.arrays["encoder.states"]
     free = states - parts.select(np.array([], np.int64), 0, len(states)).temporal
     return {

@@ -12,7 +12,8 @@ checks its settings, and gives an `EntropyResult`. It is registered under its na
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial, update_wrapper
 from inspect import Signature, signature
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_type_hints, overload
@@ -23,7 +24,9 @@ from pydantic.errors import PydanticSchemaGenerationError
 from regard.errors import RegardError, nearest, together, unknown
 from regard.instruments.result import Displayable, Result
 from regard.instruments.sources import Recordings, Takes
-from regard.plugins import is_outside
+from regard.plugins import RegardWarning, is_outside
+from regard.recordings.adding import Summed, find_shards, steady
+from regard.recordings.recording import Recording
 from regard.registry import Registry
 
 P = ParamSpec("P")
@@ -43,10 +46,13 @@ class Instrument(Generic[P, R]):
         takes: Takes,
         at_once: bool = False,
         renamed: Mapping[str, str] | None = None,
+        sums: Sequence[type[Summed]] = (),
+        not_sum: str = "",
     ):
         self.measure: Callable[..., Any] = measure
         self.result, self.takes, self.at_once = result, takes, at_once
         self.renamed = renamed or {}
+        self.sums, self.not_sum = tuple(sums), not_sum
         update_wrapper(self, measure)
         every = list(signature(measure).parameters.values())
         source = every[0].replace(name="sources", annotation=Any)
@@ -73,11 +79,24 @@ class Instrument(Generic[P, R]):
         opened = [self.takes.open(thing, settings, options) for thing in things]
         if not pool:
             self.takes.check_seeds(opened)
-        if self.at_once:
-            seeds = tuple(self.measure(opened, **settings))
-        else:
-            seeds = tuple(self.measure(source, **settings) for source in opened)
-        return self.result(seeds, self.defaults | settings)
+        self._warn_of_shards(opened)
+        with steady(opened):
+            if self.at_once:
+                seeds = tuple(self.measure(opened, **settings))
+            else:
+                seeds = tuple(self.measure(source, **settings) for source in opened)
+        return self.result(seeds, self.defaults | settings | _find_sample(opened))
+
+    def _warn_of_shards(self, sources: Sequence[Any]) -> None:
+        """What is no sum reads all shards in one process; whoever waits for it should know."""
+        for source in sources:
+            if self.not_sum and isinstance(source, Recording) and find_shards(source):
+                text = (
+                    f"{self.result.name} is not a sum over samples. {self.not_sum} It reads all"
+                    f" {len(source)} samples in one process; sample=N takes N of them."
+                )
+                warnings.warn(text, RegardWarning, stacklevel=3)
+                return
 
     @property
     def accepted(self) -> set[str]:
@@ -146,6 +165,12 @@ class Instrument(Generic[P, R]):
         return (self.__doc__ or "").strip().splitlines()[0]
 
 
+def _find_sample(sources: Sequence[Any]) -> dict[str, Any]:
+    """The declared sample that was looked at instead of all samples, where there was one."""
+    known = (source.metadata.origin for source in sources if isinstance(source, Recording))
+    return next(({"sample": origin["sample"]} for origin in known if "sample" in origin), {})
+
+
 def _explain(error: ValidationError) -> str:
     """Why a setting does not fit, and which of the texts that do was meant."""
     reason = error.errors()[0]
@@ -182,16 +207,19 @@ def instrument(
     takes: Takes | None = None,
     at_once: bool = False,
     renamed: Mapping[str, str] | None = None,
+    sums: Sequence[type[Summed]] = (),
+    not_sum: str = "",
 ) -> Callable[[Callable[Concatenate[S, P], Any]], Instrument[P, R]]:
     """Make an instrument of a function that measures one source, and register it.
 
     Its name is the function's, or in Regard's own rooms the file's. With `at_once`, the function
     gets all sources and gives as many measurements as it likes. `renamed` are earlier names of
-    settings, which still work.
+    settings, which still work. `sums` are the passes over samples that it adds up by `add_up`;
+    where it is no sum, `not_sum` says why in a sentence.
     """
 
     def make(measure: Callable[Concatenate[Any, P], Any]) -> Instrument[P, R]:
-        made = Instrument(measure, result, takes or Recordings(), at_once, renamed)
+        made = Instrument(measure, result, takes or Recordings(), at_once, renamed, sums, not_sum)
         module = measure.__module__
         result.name = measure.__name__ if is_outside(module) else module.rpartition(".")[2]
         setattr(result, "__repr__", Displayable.__repr__)  # noqa: B010  # that of a dataclass is long

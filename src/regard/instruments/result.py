@@ -175,7 +175,8 @@ class Result(Displayable, Generic[M]):
         """Plain data: the estimates, and what the measurement says about itself."""
         found = {name: value.to_json() for name, value in self.estimates().items()}
         about = {"instrument": self.name, "seeds": self.n, "values": found}
-        return {**about, **self.first.about()}
+        sample = {"sample": self.settings["sample"]} if "sample" in self.settings else {}
+        return {**about, **sample, **self.first.about()}
 
 
 def estimate_over_seeds(

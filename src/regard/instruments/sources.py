@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from regard.errors import RegardError, together
+from regard.errors import RegardError, kind_of, together
 from regard.recordings import Recording, load_recording, record
 from regard.recordings.adapter import find_adapter
 from regard.recordings.adapters.model import Inputs
+from regard.recordings.adding import find_shards
 from regard.recordings.decomposition import Decomposition
+from regard.recordings.manifest import is_sharded, refuse_unfinished
 from regard.recordings.storage import File
+from regard.recordings.views import sample_rows
 from regard.runs import Run
 from regard.subjects.subject import Subject
 
@@ -72,9 +75,7 @@ class Takes(ABC):
 
     def refuse(self, thing: Any) -> RegardError:
         """The sentence for something that is no source at all."""
-        shown = repr(thing) if thing is None or isinstance(thing, (int, float)) else (
-            f"a {type(thing).__name__}"
-        )  # fmt: skip
+        shown = repr(thing) if isinstance(thing, (int, float)) else kind_of(thing)
         return RegardError(f"{shown} cannot be inspected. {self.wants}")
 
     wants: ClassVar[str]
@@ -94,7 +95,7 @@ class Recordings(Takes):
     compares: bool = False  # sources are held against each other, so they need not be seeds
     options = {
         "n": int, "checkpoint": int | str, "split": str, "inputs": Inputs, "samples": int,
-        "watch": Any, "pairs": Any, "sites": Any,
+        "watch": Any, "pairs": Any, "sites": Any, "sample": int, "jobs": int,
     }  # fmt: skip
     noun = "recordings"
     wants = "Give a recording, a run, the path of one, or a subject; several as a list."
@@ -106,15 +107,27 @@ class Recordings(Takes):
         return open_path(thing) if isinstance(thing, (str, Path)) else thing
 
     def open(self, thing: Any, settings: Settings, options: Settings) -> Recording:
-        """The recording that was given, in a file, or made of a run."""
+        """The recording that was given, in a file or in shards, or made of a run.
+
+        `sample` takes some of its samples; of shards, `jobs` processes add up.
+        """
+        how = {key: value for key, value in options.items() if key not in ("sample", "jobs")}
+        found = self._open(thing, settings, how)
+        if find_shards(found) and {"jobs", "watch"} & options.keys():
+            found = replace(found, jobs=options.get("jobs"), watch=options.get("watch"))
+        if "sample" in options:
+            found = sample_rows(found, options["sample"])
+        return found.compact
+
+    def _open(self, thing: Any, settings: Settings, options: Settings) -> Recording:
         also = self.describe(settings)
         thing = self.find(thing.recording if isinstance(thing, Decomposition) else thing)
         if isinstance(thing, Run):
             given = {"n": self.n, "inputs": self.inputs, **options}
             given["seed"] = given.pop("samples", 0)
-            return record(thing, also=also, **given).compact
+            return record(thing, also=also, **given)
         if isinstance(thing, Subject):
-            return record_of_subject(thing, also, options).compact
+            return record_of_subject(thing, also, options)
         if not isinstance(thing, Recording):
             raise self.refuse(thing)
         said = [name for name in options if name != "watch"]
@@ -125,7 +138,7 @@ class Recordings(Takes):
                 f" run, or leave out {names}."
             )
         _check_also(thing, also)
-        return thing.compact
+        return thing
 
     def describe(self, settings: Settings) -> Also:
         """What has to be in the recording besides."""
@@ -135,6 +148,8 @@ class Recordings(Takes):
         """What the recording says of its origin."""
         origin, storage = source.metadata.origin, source.storage
         if "weights" not in origin:
+            if shards := find_shards(source):
+                return None, shards.manifest.folder.resolve()
             return None, storage.path if isinstance(storage, File) else id(storage)
         names = ("configuration", "task", "model", "checkpoint", "inputs")
         split = origin.get("samples", {}).get("split")
@@ -206,9 +221,9 @@ def record_of_subject(subject: Subject, also: Also, options: Settings) -> Record
 
 
 def open_path(path: str | Path) -> Run | Recording:
-    """The run in a folder, or the recording in a file."""
+    """The run in a folder, or the recording in a file or in a folder of shards."""
     path = Path(path)
-    if path.is_file():
+    if is_recording(path):
         return load_recording(path)
     if not path.exists():
         raise RegardError(
@@ -217,9 +232,17 @@ def open_path(path: str | Path) -> Run | Recording:
     return Run.open(path)
 
 
+def is_recording(path: Path) -> bool:
+    """Whether a recording is there, and no run: a file, or a folder with shards."""
+    found = path.is_file() or is_sharded(path)
+    if not found and not (path / "config.json").is_file():
+        refuse_unfinished(path)
+    return found
+
+
 def open_run(path: str | Path) -> Run:
     """The run in a folder; a recording is not enough."""
-    if Path(path).is_file():
+    if is_recording(Path(path)):
         raise RegardError(
             f"{path} is a recording, but this instrument needs the model itself. Give the run's"
             " folder."

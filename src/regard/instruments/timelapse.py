@@ -43,7 +43,7 @@ class Course(Measured):
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TimelapseResult(Result[Course]):
     """An instrument's numbers and figure at each checkpoint that all runs kept."""
 

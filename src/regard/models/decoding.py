@@ -62,6 +62,7 @@ def beam(
     end: int | None = EOS,
     feeding: Feeding | None = None,
     growing: Growing | None = None,
+    start: int = SOS,
 ) -> Tensor:
     """The likeliest sequence that a beam of `width` finds, per row; `width=1` is greedy.
 
@@ -71,12 +72,12 @@ def beam(
 
     `feeding` is told what is fed before each step, a row per sequence in the beam; `growing` what
     the beam holds after it: words (row, width, steps), their log-probabilities (row, width), −∞
-    where there is none, and which of them end here (row, width).
+    where there is none, and which of them end here (row, width). `start` is fed first.
     """
     rows, device = len(memory.states), memory.states.device
     memory = memory.select(torch.arange(rows, device=device).repeat_interleave(width))
     state = memory.initial
-    words = torch.full((rows * width,), SOS, device=device)
+    words = torch.full((rows * width,), start, device=device)
     scores = torch.full((rows, width), float("-inf"), device=device)
     scores[:, 0] = 0.0  # all beams start alike: only the first counts
     history = torch.full((rows, width, 0), PAD, device=device)
@@ -85,8 +86,8 @@ def beam(
     alive = torch.arange(rows, device=device)  # the rows that go on
     for step in range(limit):
         if feeding is not None:
-            start = history.new_full((*history.shape[:2], 1), SOS)
-            feeding(torch.cat([start, history], dim=2).flatten(0, 1))
+            first = history.new_full((*history.shape[:2], 1), start)
+            feeding(torch.cat([first, history], dim=2).flatten(0, 1))
         logits, state = model.step(memory, words, state)
         likely, words = logits.topk(min(width, logits.shape[1]), dim=1)  # no others can be chosen
         likely = likely - logits.logsumexp(dim=1, keepdim=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.config import Config
 from regard.models.encoder_decoder_config import EncoderDecoderConfig
@@ -15,6 +15,7 @@ from regard.models.kernels.layout import Layout
 from regard.models.kernels.recurrence import recur
 from regard.models.layers.attention import AdditiveReLU, Site, join_steps
 from regard.models.layers.cells import CELLS, Inputs, State, TorchCell, vectors
+from regard.models.layers.dropping import drop_out
 from regard.models.layers.embedding import pass_point
 from regard.models.layers.encoder import FeedForward, Gates, run
 from regard.models.layers.focus import FullFocus
@@ -60,21 +61,28 @@ class EncoderDecoder(EncoderDecoderParts):
             states = self.encoder(x, gates, "encoder.gates") * words[:, :, None]
         else:
             states, finals = self.encoder(x, lengths, gates)
-        if self.config.bidirectional and not self.bridge:
-            finals = tuple(torch.stack(final.chunk(2, dim=1)).mean(dim=0) for final in finals)
-        elif self.bridge:
-            finals = tuple(
-                torch.tanh(bridge(final)) for bridge, final in zip(self.bridge, finals, strict=True)
-            )
+        finals = self.begin(finals)
+        if self.feeds:
+            finals = (*finals, states.new_zeros(len(source), self.readout.in_features))
         if self.positions is not None:  # the decoder has to know which step it is at
             finals = (*finals, torch.zeros_like(lengths))
         states = self.source_states(self.memory(states))
         prepared = () if self.attention is None else self.attention.remember(states)
         return Memory(states, words, finals, prepared, gates=gates)
 
+    def begin(self, finals: State) -> State:
+        """Where the decoder starts, from the encoder's last states, layer by layer."""
+        if self.bridge:
+            return tuple(
+                torch.tanh(bridge(final)) for bridge, final in zip(self.bridge, finals, strict=True)
+            )
+        if not self.config.bidirectional:
+            return finals
+        return tuple(torch.stack(final.chunk(2, dim=1)).mean(dim=0) for final in finals)
+
     def decode(self, memory: Memory, inputs: Tensor, lengths: Tensor | None = None) -> Output:
         """All decoder steps: recurrence, attention and readout each in one piece."""
-        if self.focus is not None:
+        if self.focus is not None or self.feeds:
             return self._walk(memory, inputs, torch.ones(inputs.shape[1]).bool())
         x = self._enter(self.target_embedding(inputs), self.target_vectors)
         if isinstance(self.decoder, FeedForward):
@@ -140,6 +148,8 @@ class EncoderDecoder(EncoderDecoderParts):
             before = self._layer(state, self.config.layers - 1)[0]
             context, sites["attention"] = self._attend(before[:, None], memory, at)
             x = self.focus(context[:, 0], x)
+        if self.feeds:
+            x = torch.cat([x, state[self._fed]], dim=1)
         new: list[Tensor] = []
         gates: Gates = {}
         if isinstance(self.decoder, FeedForward):
@@ -150,20 +160,21 @@ class EncoderDecoder(EncoderDecoderParts):
                 gates |= {f"decoder.gates.{layer}.{gate}": g[:, None] for gate, g in seen.items()}
                 new += layer_state
                 x = self._drop_out(layer_state[0], layer + 1)
+        h = self.target_states(x[:, None])
+        if self.attention is not None and context is None:
+            context, sites["attention"] = self._attend(h, memory, at)
+        if self.feeds:
+            new.append(self.readout.features(h, context)[:, 0])
         if self._counts(memory):
             new.append(state[-1] + 1)
-        h = self.target_states(x[:, None])
-        if context is None:
-            logits, sites = self._read(h, memory, at)
-        else:
-            logits = self._logits(h, context)
+        logits = self.readout(h, context)
         return tuple(new), Output(logits, memory.states, h, sites, gates)
 
     def _drop_out(self, x: Inputs, layer: int) -> Any:
         """What enters a layer, with dropout between layers, as in `torch.nn.LSTM`."""
         if not (self.training and self.config.dropout and 0 < layer < self.config.layers):
             return x
-        return nn.functional.dropout(vectors(x), self.config.dropout)
+        return drop_out(vectors(x), self.config.dropout)
 
     def _counts(self, memory: Memory) -> bool:
         """Whether the decoder's state ends in the number of the step."""
@@ -172,8 +183,8 @@ class EncoderDecoder(EncoderDecoderParts):
     def _walk(self, memory: Memory, inputs: Tensor, forced: Tensor) -> Output:
         """All decoder steps one by one, each fed the teacher's word or the last one's choice.
 
-        The way of attention before the step: what is attended to at one step is in the next
-        one's query.
+        The way of attention before the step, and of input feeding: what is attended to at one
+        step is in the next one's query.
         """
         if memory.gates is None and not self._watched() and self._fits(memory):
             return self._walk_by_hand(memory, inputs, forced)
@@ -189,8 +200,8 @@ class EncoderDecoder(EncoderDecoderParts):
                 memory.gates[name] = torch.cat([step.gates[name] for step in steps], dim=1)
         logits = torch.cat([step.logits for step in steps], dim=1)
         states = torch.cat([step.decoder_states for step in steps], dim=1)
-        site = join_steps([step.sites["attention"] for step in steps])
-        return Output(logits, memory.states, states, {"attention": site}, memory.gates or {})
+        sites = {n: join_steps([step.sites[n] for step in steps]) for n in steps[0].sites}
+        return Output(logits, memory.states, states, sites, memory.gates or {})
 
     def _watched(self) -> bool:
         """Whether somebody looks at what passes a hook point of the decoder."""
@@ -210,6 +221,7 @@ class EncoderDecoder(EncoderDecoderParts):
             and issubclass(CELLS[config.cell], TorchCell)
             and CELLS[config.cell].kernel is not None
             and self.decoder[0].outweighs(len(memory.states))  # type: ignore[index, operator]
+            and not torch.is_autocast_enabled("cpu")  # it mixes precisions
         )
 
     def _walk_by_hand(self, memory: Memory, inputs: Tensor, forced: Tensor) -> Output:
@@ -235,7 +247,7 @@ class EncoderDecoder(EncoderDecoderParts):
         self, memory: Memory, inputs: Tensor, forced: Tensor, lengths: Tensor | None = None
     ) -> Output:
         """All decoder steps in one walk where attention goes first; see `Seq2Seq`."""
-        if self.focus is None:
+        if self.focus is None and not self.feeds:
             return super().decode_mixed(memory, inputs, forced, lengths)
         return self._walk(memory, inputs, forced)
 
@@ -252,6 +264,11 @@ class EncoderDecoder(EncoderDecoderParts):
         if self.positions is None:  # from now on the decoder has to know which step it is at
             initial = (*initial, torch.zeros_like(alignment[:, 0]))
         return memory._replace(forced_alignment=alignment, initial=initial)
+
+    @property
+    def _fed(self) -> int:
+        """Where in the decoder's state the last step's features are, if they are fed."""
+        return self.config.layers * self.per_layer
 
     def _layer(self, state: State, layer: int) -> State:
         return state[layer * self.per_layer : (layer + 1) * self.per_layer]

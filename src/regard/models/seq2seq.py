@@ -66,6 +66,8 @@ class Seq2Seq(NamedParts, ABC):
     """
 
     has_lexical_probe: bool = False  # whether `lexical` can be asked
+    # Whether what the output layer read is fed beside the next word (Luong et al. 2015, 3.3).
+    feeds: bool = False
     is_bag_of_words: bool = False  # a state is the vector of its word alone, whatever is around it
 
     @abstractmethod

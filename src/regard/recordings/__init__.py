@@ -6,6 +6,7 @@ from regard.recordings.adapters.module import record_module
 from regard.recordings.decomposition import Decomposition, decompose
 from regard.recordings.record import record
 from regard.recordings.recording import Recording, load_recording
+from regard.recordings.sharding import gather_shards
 from regard.recordings.site import Site
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Recording",
     "Site",
     "decompose",
+    "gather_shards",
     "load_recording",
     "record",
     "record_arrays",

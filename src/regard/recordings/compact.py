@@ -99,6 +99,21 @@ def renumber(recording: Recording, name: str, numbers: Array, mask: Array) -> Ar
     return storage.renumber(name, numbers, mask) if isinstance(storage, Renumbered) else numbers
 
 
+def number_seen(recording: Recording, side: str, numbers: Array) -> Array:
+    """Words by the numbers that a recording's decomposition has; `<PAD>` for one it never saw.
+
+    The components of `<PAD>` are 0, as those of a word that never occurred are. (sample, time)
+    """
+    storage = recording.compact.storage
+    if not isinstance(storage, Renumbered):
+        return numbers
+    one = storage.numberings[f"{side}.words"]
+    known = np.isin(numbers, one.seen) | (numbers == (-1 if one.end is None else one.end))
+    if side == "decoder" and one.start is not None:
+        known[:, :1] |= numbers[:, :1] == one.start
+    return one.renumber(numbers, known, side == "decoder")
+
+
 def compact(recording: Recording) -> Recording | None:
     """The view of a recording with words by what was seen, or None where it needs none."""
     meta = recording.metadata
@@ -120,7 +135,7 @@ def compact(recording: Recording) -> Recording | None:
         conventions={side: {"pieces": meta.conventions.get(side, {}).get("pieces", "")}
                      for side in meta.conventions}, compact=True,
     )  # fmt: skip
-    return Recording(Renumbered(recording.storage, sides, rows), metadata, recording.rows)
+    return replace(recording, storage=Renumbered(recording.storage, sides, rows), metadata=metadata)
 
 
 def _number(recording: Recording, side: str, said: Mapping[str, Any]) -> Numbering:

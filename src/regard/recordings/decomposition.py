@@ -6,7 +6,6 @@ add up to the same result.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +18,7 @@ from torch import Tensor
 from regard.display import Figure, Table
 from regard.errors import RegardError
 from regard.models.layers.score_functions import ACTIVATIONS
+from regard.recordings.adding import Stats, Summed, add_up, steady
 from regard.recordings.recording import Recording, open_recording
 from regard.recordings.site import AXIS_OF, Site
 from regard.recordings.storage import Array
@@ -97,6 +97,9 @@ class Components:
         return found
 
 
+SUMS = ("temporal", "input", "counts")
+
+
 class Sums:
     """Σh per step, Σh per word, and n(x, t): all that the decomposition needs.
 
@@ -145,6 +148,19 @@ class Sums:
         self.counts += other.counts
         return self
 
+    @classmethod
+    def of(cls, stats: Stats, name: str) -> Sums:
+        """The sums that stand under a name among some statistics."""
+        made = cls(0, 0, 0)
+        made.temporal, made.input, made.counts = (
+            torch.from_numpy(stats[f"{name}.{what}"]) for what in SUMS
+        )
+        return made
+
+    def stats(self, name: str) -> Stats:
+        """The sums as plain arrays, under a name."""
+        return {f"{name}.{what}": getattr(self, what).numpy() for what in SUMS}
+
     def result(self) -> Components:
         """μ and χ."""
         at_step = self.counts.sum(dim=0).clamp(min=1)
@@ -152,6 +168,45 @@ class Sums:
         mu = self.temporal / at_step[:, None]
         chi = (self.input - self.counts.double() @ mu) / of_word[:, None]
         return Components(mu.numpy(), chi.numpy(), self.counts.numpy())
+
+
+@dataclass(frozen=True)
+class StateSums(Summed):
+    """Σh per step and per word, and n(x, t), of the states of both sides."""
+
+    def map(self, part: Recording, whole: Recording) -> Stats:
+        """By side: `encoder.temporal`, `encoder.input`, `encoder.counts`, …"""
+        sides = [side for side in AXIS_OF if f"{side}.states" in part]
+        sums = {side: _sums(part, side, f"{side}.states") for side in sides}
+        names = [f"{side}.{what}" for side in sides for what in ("states", "words", "mask")]
+        for chunk in part.chunks(names):
+            for side, total in sums.items():
+                total.update(*(chunk[f"{side}.{what}"] for what in ("states", "words", "mask")))
+        return {n: a for side, total in sums.items() for n, a in total.stats(side).items()}
+
+
+@dataclass(frozen=True)
+class HeadSums(Summed):
+    """The same of an array (sample, head, time, features) of one side, head by head.
+
+    `site` names the attention whose lag its words follow; none: the words as they are.
+    """
+
+    array: str
+    side: str
+    site: str | None = None
+
+    def map(self, part: Recording, whole: Recording) -> Stats:
+        """By head: `0.temporal`, `0.input`, `0.counts`, …"""
+        site = None if self.site is None else part.metadata.sites[self.site]
+        heads = part.shape(self.array)[1]
+        sums = [_sums(part, self.side, self.array) for _ in range(heads)]
+        for chunk in part.chunks([self.array, f"{self.side}.words", f"{self.side}.mask"]):
+            words, mask = chunk[f"{self.side}.words"], chunk[f"{self.side}.mask"]
+            words = words if site is None else site.shift_words(words)
+            for head, total in enumerate(sums):
+                total.update(chunk[self.array][:, head], words, mask)
+        return {n: a for k, total in enumerate(sums) for n, a in total.stats(str(k)).items()}
 
 
 @dataclass(frozen=True)
@@ -213,12 +268,9 @@ class Decomposition:
             raise RegardError(
                 "This recording has no encoder.states, so there is nothing to decompose."
             )
-        sums = {side: _sums(recording, side, f"{side}.states") for side in sides}
-        names = [f"{side}.{what}" for side in sides for what in ("states", "words", "mask")]
-        for chunk in recording.chunks(names):
-            for side, total in sums.items():
-                total.update(*(chunk[f"{side}.{what}"] for what in ("states", "words", "mask")))
-        found = {side: total.result() for side, total in sums.items()}
+        stats = add_up(StateSums(), recording)
+        with steady([recording]):
+            found = {side: Sums.of(stats, side).result() for side in sides}
         return cls(replace(recording), found["encoder"], found.get("decoder"))
 
     def __repr__(self) -> str:
@@ -257,22 +309,20 @@ class Decomposition:
             )
         if site.plain and self.decoder is not None:
             return SiteComponents(name, site, (self.decoder,), (self.encoder,))
-        queries = self.heads(f"{name}.queries", site.query_side, site.shift_words)
+        queries = self.heads(f"{name}.queries", site.query_side, name)
         keys = self.heads(f"{name}.keys", site.key_side)
         vector = None if site.bilinear else self.bare[f"{name}.vector"]
         return SiteComponents(name, site, queries, keys, vector)
 
-    def heads(
-        self, array: str, side: str, shift_words: Callable[[Array], Array] = np.asarray
-    ) -> tuple[Components, ...]:
-        """The components of an array (sample, head, time, features) of one side, head by head."""
-        heads = self.bare.shape(array)[1]
-        sums = [_sums(self.bare, side, array) for _ in range(heads)]
-        for chunk in self.bare.chunks([array, f"{side}.words", f"{side}.mask"]):
-            words, mask = shift_words(chunk[f"{side}.words"]), chunk[f"{side}.mask"]
-            for head, total in enumerate(sums):
-                total.update(chunk[array][:, head], words, mask)
-        return tuple(total.result() for total in sums)
+    def heads(self, array: str, side: str, site: str | None = None) -> tuple[Components, ...]:
+        """The components of an array (sample, head, time, features) of one side, head by head.
+
+        Of queries, `site` names the attention: their words are those that it knows.
+        """
+        stats = add_up(HeadSums(array, side, site), self.bare)
+        heads = range(self.bare.shape(array)[1])
+        with steady([self.bare]):
+            return tuple(Sums.of(stats, str(head)).result() for head in heads)
 
     def table(self) -> Table:
         """How large the components are, as a table."""

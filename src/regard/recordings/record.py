@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any, get_args
@@ -11,18 +11,29 @@ import numpy as np
 from torch import nn
 
 from regard.display.progress import make_bar
-from regard.errors import RegardError, unknown
+from regard.errors import RegardError, kind_of, unknown
 from regard.models.seq2seq import Seq2Seq
 from regard.recordings.adapter import find_adapter
 from regard.recordings.adapters._also import Also, read_also
 from regard.recordings.adapters.arrays import record_arrays
-from regard.recordings.adapters.model import Inputs, record_model
+from regard.recordings.adapters.model import Inputs
 from regard.recordings.adapters.module import as_batch, record_module
+from regard.recordings.of_run import (
+    Asked,
+    choose_sites,
+    make_batches,
+    prepare_run,
+    record_run_in_shards,
+)
+from regard.recordings.recorder import Recorder
 from regard.recordings.recording import Recording
+from regard.recordings.samples import Pieces
+from regard.recordings.samples import draw_samples as draw_samples
+from regard.recordings.sharding import Plan, record_shards
 from regard.recordings.writer import Watch
 from regard.runs import Run
-from regard.subjects.subject import Native, Pair, Subject
-from regard.tasks import EOS, SOS, Batch, CorpusTask, Task, Vocabulary, collate
+from regard.subjects.subject import Pair, Subject
+from regard.tasks import Batch, Task, Vocabulary
 
 INPUTS = get_args(Inputs)
 # Options that are not of runs and models alone.
@@ -30,10 +41,9 @@ USED = {
     "arrays": {"out", "sites"},
     "a module": {"out", "batches", "gates", "also", "only", "watch"},
     "a subject": {
-        "out", "batches", "pairs", "sites", "inputs", "gates", "also", "only", "watch",
+        "out", "batches", "pairs", "sites", "inputs", "gates", "also", "only", "watch", "shards",
     },
 }  # fmt: skip
-PIECE = 250  # samples that go through the model at once
 
 
 def record(
@@ -52,6 +62,8 @@ def record(
     batches: Iterable[Batch] | None = None,
     sites: str | Sequence[str] | Mapping[str, Any] | None = None,
     watch: Watch | None = None,
+    shards: int | None = None,
+    jobs: int | None = None,
     **adapter: Any,
 ) -> Recording:
     """Record what a model does: its states, words, queries, keys, scores and weights.
@@ -72,17 +84,19 @@ def record(
     `sites` the attentions: `"cross"`, `"decoder.3.cross"`, several as a list. `inputs` says what
     the decoder is fed: its `own` choices (by default, of runs and models) or the `teacher`'s words
     (of subjects). With `out`, the recording of a run, a model or a subject goes to that file piece
-    by piece, whatever its size; without, it stays in memory.
+    by piece, whatever its size; without, it stays in memory. With `shards`, `out` is a folder of so
+    many files, made by `jobs` processes where a run is recorded (by default, one a core); what was
+    interrupted goes on with the files that are there.
 
     >>> recording = regard.record(run, n=1000, out="aed.safetensors")     # doctest: +SKIP
     """
     said = _changed({"n": n, "out": out, "inputs": inputs, "gates": gates, "also": also,
                      "only": only, "checkpoint": checkpoint, "seed": seed, "split": split,
                      "task": task, "pairs": pairs, "batches": batches, "sites": sites,
-                     "watch": watch})  # fmt: skip
+                     "watch": watch, "shards": shards, "jobs": jobs})  # fmt: skip
     if own := find_adapter(what):
         return own.record(what, **said, **adapter)
-    path = _check_options(n, out, inputs, checkpoint, seed, split, watch)
+    path = _check_options(n, out, inputs, checkpoint, seed, split, watch, shards, jobs)
     watch = watch or make_bar("samples")
     if isinstance(what, (str, Path)):
         what = Run.open(what)
@@ -90,33 +104,29 @@ def record(
     if isinstance(what, Subject):
         _refuse_options(adapter, "a subject")
         _refuse_ignored("a subject", said)
-        return record_subject(what, pairs, batches, sites, inputs, wanted, only, path, watch)
+        ready = prepare_subject(what, pairs, batches, sites, inputs, wanted, only)
+        return _record(*ready, path, watch, shards)
     inputs = inputs or "own"
     if isinstance(what, Run):
         _refuse_options(adapter, "a run")
-        origin = describe_origin(what, checkpoint) | {
-            "samples": {"n": n, "seed": seed, "split": split}
-        }
-        task, model = what.task(), what.model(checkpoint)
-        vocabularies = task.source_vocabulary, task.target_vocabulary
-        given = _make_batches(vocabularies, pairs, batches, task)
-        source = draw_samples(task, n, seed, split) if given is None else given
-        chosen = _choose_sites(model, vocabularies, sites)
-        return record_model(
-            model, source, vocabularies, origin, inputs, wanted, only, path, watch, chosen
-        )
+        asked = Asked(n, inputs, wanted, only, checkpoint, seed, split, sites)
+        if shards is not None and path is not None and pairs is None and batches is None:
+            return record_run_in_shards(what, asked, shards, jobs, path, watch)
+        return _record(*prepare_run(what, asked, pairs, batches), path, watch, shards)
     if isinstance(what, Seq2Seq):
         vocabularies = _find_vocabularies(task, adapter.pop("vocabularies", None), what)
         origin = {
             "adapter": "model", "model": type(what).__name__, **(adapter.pop("origin", None) or {}),
         }  # fmt: skip
         _refuse_options(adapter, "a model")
-        given = _make_batches(vocabularies, pairs, batches, task)
-        source = draw_samples(_require_task(task), n, seed, split) if given is None else given
-        chosen = _choose_sites(what, vocabularies, sites)
-        return record_model(
-            what, source, vocabularies, origin, inputs, wanted, only, path, watch, chosen
-        )
+        given = make_batches(vocabularies, pairs, batches, task)
+        if given is None:
+            pieces = draw_samples(_require_task(task), n, seed, split)
+        else:
+            pieces = Pieces.of(given)
+        chosen = choose_sites(what, vocabularies, sites)
+        recorder = Recorder(what, vocabularies, origin, inputs, wanted, only, chosen)
+        return _record(recorder, pieces, path, watch, shards)
     if isinstance(what, Mapping):
         _refuse_ignored("arrays", said)
         return record_arrays(what, sites=sites, out=path, **adapter)
@@ -127,16 +137,19 @@ def record(
             what, at, batches or (), call, out=path, also=wanted, only=only, **adapter
         )
     raise RegardError(
-        f"A {type(what).__name__} cannot be recorded. Give a run, a model, a module or arrays."
+        f"{kind_of(what)} cannot be recorded. Give a run, a model, a module or arrays."
     )
 
 
 def _check_options(
-    n: Any, out: Any, inputs: Any, checkpoint: Any, seed: Any, split: Any, watch: Any
-) -> Path | None:
-    """The file to write to, if all that was said is of the right kind; all faults at once."""
+    n: Any, out: Any, inputs: Any, checkpoint: Any, seed: Any, split: Any, watch: Any,
+    shards: Any, jobs: Any,
+) -> Path | None:  # fmt: skip
+    """Where to write, if all that was said is of the right kind; all faults at once."""
     faults = []
-    for name, number, least in (("n", n, 1), ("seed", seed, 0)):
+    numbers = [("n", n, 1), ("seed", seed, 0)]
+    numbers += [(k, v, 1) for k, v in (("shards", shards), ("jobs", jobs)) if v is not None]
+    for name, number, least in numbers:
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
             faults.append(f"{name}={number!r} does not fit: a whole number, {least} or more.")
     if inputs not in (None, *INPUTS):
@@ -149,8 +162,10 @@ def _check_options(
         faults.append(f"watch={watch!r} does not fit: it is a function.")
     if not (out is None or isinstance(out, (str, Path))):
         faults.append(f"out={out!r} does not fit: it is the path of a file.")
-    elif out is not None and Path(out).is_dir():
+    elif out is not None and shards is None and Path(out).is_dir():
         faults.append(f"out={out} is a folder. Give the path of a file.")
+    elif shards is not None and (out is None or Path(out).is_file()):
+        faults.append("Shards are files in a folder: give out=FOLDER.")
     if faults:
         raise RegardError(*faults)
     return None if out is None else Path(out)
@@ -166,18 +181,16 @@ def _refuse_ignored(kind: str, said: Mapping[str, Any]) -> None:
         )
 
 
-def record_subject(
+def prepare_subject(
     subject: Subject,
     pairs: Sequence[Pair] | None,
-    batches: Iterable[Batch] | None = None,
-    sites: Any = None,
-    inputs: Inputs | None = None,
-    also: Also | None = None,
-    only: Sequence[str] | None = None,
-    out: Path | None = None,
-    watch: Watch | None = None,
-) -> Recording:
-    """What a subject does with sentence pairs, in a forced pass by default."""
+    batches: Iterable[Batch] | None,
+    sites: Any,
+    inputs: Inputs | None,
+    also: Also,
+    only: Sequence[str] | None,
+) -> tuple[Recorder, Pieces]:
+    """A subject, ready to be recorded, and what it reads; in a forced pass by default."""
     if batches is None and not pairs:
         raise RegardError(
             "A subject needs something to read: pairs=[(source, target), …], where a target may be"
@@ -190,17 +203,20 @@ def record_subject(
         subject.prepare(given[0])
     chosen = None if sites is None else subject.choose_sites(sites)
     origin = {**subject.origin, "parity": subject.parity}
-    return record_model(
-        subject.model, given, subject.vocabularies, origin, inputs or subject.inputs, also, only,  # type: ignore[arg-type]
-        out, watch, chosen, subject.conventions,
-    )  # fmt: skip
+    fed: Any = inputs or subject.inputs
+    return Recorder(
+        subject.model, subject.vocabularies, origin, fed, also, only, chosen, subject.conventions
+    ), Pieces.of(given)
 
 
-def _choose_sites(
-    model: Seq2Seq, vocabularies: tuple[Vocabulary, Vocabulary], sites: Any
-) -> list[str] | None:
-    """The attentions of a model that some names mean."""
-    return None if sites is None else Native(model, vocabularies, lambda _: []).choose_sites(sites)
+def _record(
+    recorder: Recorder, pieces: Pieces, path: Path | None, watch: Watch | None, shards: int | None
+) -> Recording:
+    """Record in memory, into one file, or into so many in a folder."""
+    if shards is None or path is None:
+        return recorder.record(pieces, path, watch)
+    of = {**recorder.describe(), "samples": pieces.digest()}
+    return record_shards(Plan(recorder, pieces, shards, path, of), 1, watch)
 
 
 def _changed(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,57 +225,11 @@ def _changed(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not defaults[name]}
 
 
-def describe_origin(run: Run, checkpoint: str | int) -> dict[str, Any]:
-    """Where a recording of a run comes from; runs that differ in their seed alone agree in all
-    but the run, its seed and its weights."""
-    config = run.config
-    return {
-        "adapter": "run", "run": run.folder.name, "task": config.task_name,
-        "model": config.model.model_dump(mode="json"), "seed": config.seed,
-        "configuration": config.configuration, "checkpoint": checkpoint,
-        "weights": run.weights(checkpoint),
-    }  # fmt: skip
-
-
 def _refuse_options(adapter: Mapping[str, Any], what: str) -> None:
     """A misspelled option is a fault, not something to pass over."""
     known = {*signature(record).parameters, "vocabularies", "origin"} - {"what", "adapter"}
     if adapter:
         raise RegardError(*(unknown(f"option for recording {what}", o, known) for o in adapter))
-
-
-def draw_samples(task: Task, n: int, seed: int = 0, split: str | None = None) -> Iterator[Batch]:
-    """`n` samples of a task in pieces: a function of the arguments."""
-    if n < 1:
-        raise RegardError(f"n={n} does not fit: record 1 sample or more.")
-    if split is None and isinstance(task, CorpusTask):
-        split = task.default_split  # such a task has no fresh examples
-    if split is not None and split not in task.splits:
-        raise RegardError(f"The task has no split '{split}'. It has: {', '.join(task.splits)}.")
-    if split is not None:
-        return task.split(split)[:n].pieces(PIECE)
-    starts = enumerate(range(0, n, PIECE))
-    return (task.fresh(min(PIECE, n - start), seed, number) for number, start in starts)
-
-
-def _make_batches(
-    vocabularies: tuple[Vocabulary, Vocabulary],
-    pairs: Sequence[Pair] | None,
-    batches: Iterable[Batch] | None,
-    task: Task | None,
-) -> Iterable[Batch] | None:
-    """The batches that were given, or made of pairs of words; None where neither was."""
-    if batches is not None or pairs is None:
-        return batches
-    source, target = vocabularies
-    start = [SOS] if task is not None and task.starts else []
-    end = [EOS] if target.ends and (task is None or task.ends) else []
-    source_end = [EOS] if source.ends else []
-    whole = collate(
-        [[*start, *source.encode(words), *source_end] for words, _ in pairs],
-        [[*target.encode(words or ()), *end] for _, words in pairs],
-    )
-    return whole.pieces(PIECE)
 
 
 def _find_vocabularies(

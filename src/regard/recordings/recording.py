@@ -6,7 +6,7 @@ Instruments read recordings and know nothing of how they came about.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.display import Table
-from regard.errors import RegardError, unknown
+from regard.errors import RegardError, kind_of, unknown
 from regard.recordings.describing import (
     check_kinds,
     check_shapes,
@@ -24,6 +24,7 @@ from regard.recordings.describing import (
     is_known,
     limits_of,
 )
+from regard.recordings.manifest import is_sharded, refuse_unfinished
 from regard.recordings.site import AXIS_OF, PARTS, Site
 from regard.recordings.storage import Array, File, Storage, WithHeads
 from regard.tasks.vocabulary import Vocabulary
@@ -107,6 +108,9 @@ class Recording:
     storage: Storage
     metadata: Metadata
     rows: int = ROWS  # samples in a piece: what is in memory at a time
+    # Over shards: how many processes add up (None: as many as there are cores), and who sees it.
+    jobs: int | None = None
+    watch: Callable[[int, int], None] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("encoder.words", "encoder.mask"):
@@ -275,15 +279,26 @@ def open_recording(what: Any) -> Recording:
         return load_recording(what)
     if not isinstance(what, Recording):
         raise RegardError(
-            f"A {type(what).__name__} is not a recording. Give one, or the path of its file; a run"
+            f"{kind_of(what)} is not a recording. Give one, or the path of its file; a run"
             " is recorded by run.record()."
         )
     return what
 
 
 def load_recording(path: str | Path) -> Recording:
-    """The recording in a file, read lazily: nothing is in memory until it is asked for."""
+    """The recording in a file, or in a folder of shards, read lazily: nothing is in memory until
+    it is asked for."""
+    from regard.recordings.shards import load_shards
+
+    if not isinstance(path, (str, Path)):
+        raise RegardError(f"{kind_of(path)} is not the path of a recording.")
     path = Path(path)
+    return load_shards(path) if is_sharded(path) else load_file(path)
+
+
+def load_file(path: Path) -> Recording:
+    """The recording in one file."""
+    refuse_unfinished(path)
     if not path.is_file():
         raise RegardError(
             f"There is no recording {path}. `regard record RUN --out {path}` makes one."

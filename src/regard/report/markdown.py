@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -20,39 +20,49 @@ from regard.runs.places import require_name
 
 def write_markdown(results: Sequence[Result], path: Path, title: str) -> Path:
     """Write the page, its figures next to it, and the ledger's rows as JSON of the same name."""
-    figures = path.parent / "figures"
-    for result in results:
-        for figure in result.figures:
-            write_whole(figures / _file(result, figure), figure.svg().encode())
-    write_json(path.with_suffix(".json"), all_rows(results))
-    write_whole(path, markdown(results, title).encode())
+    write_figures(results, path.parent / "figures")
+    rows = all_rows(results)
+    write_json(path.with_suffix(".json"), rows)
+    write_whole(path, join_page(title, rows, map(section, results)).encode())
     return path
 
 
-def markdown(results: Sequence[Result], title: str) -> str:
-    """The page as text."""
-    parts = [f"# {plain(title)}", ledger_table(all_rows(results))]
+def write_figures(results: Sequence[Result], folder: Path) -> None:
+    """Every figure of some results as a file of its own."""
     for result in results:
-        parts += [f"## {plain(result.title)}", plain(result.about)]
-        parts += [f"**{plain(sentence)}**" for sentence in result.found]
-        parts += [
-            f"![{plain(f.caption)}]({quote(f'figures/{_file(result, f)}')})" for f in result.figures
-        ]
-        parts += [f"*{plain(f.caption)}*" for f in result.figures]
-        parts += [table_text(table) for table in result.tables]
-        parts += [
-            f"{code(row['id'])} ({plain(row['verdict'])}): {plain(row['rule'])}."
-            for row in result.claims
-        ]
-        settings = {name: _short(entry) for name, entry in result.settings.items()}
-        origin = {k: result.provenance[k] for k in ("regard", "commit", "torch", "started")}
-        text = json.dumps({"runs": settings, "provenance": origin}, indent=1)
-        parts.append(
-            f"<details><summary>Settings ({plain(result.scale)} scale)</summary>\n\n```json\n"
-            + text.replace("`", "\\u0060")  # no text can end the block
-            + "\n```\n\n</details>"
-        )
-    return "\n\n".join(parts) + "\n"
+        for figure in result.figures:
+            write_whole(folder / _file(result, figure), figure.svg().encode())
+
+
+def join_page(title: str, rows: Sequence[dict[str, Any]], sections: Iterable[str]) -> str:
+    """A page: the ledger's rows, then a section per experiment."""
+    return "\n\n".join([f"# {plain(title)}", ledger_table(rows), *sections]) + "\n"
+
+
+def section(result: Result) -> str:
+    """What one experiment found, as a section of a page."""
+    parts = [f"## {plain(result.title)}", plain(result.about)]
+    parts += [f"**{plain(sentence)}**" for sentence in result.found]
+    parts += [
+        f"![{plain(f.caption)}]({quote(f'figures/{_file(result, f)}')})" for f in result.figures
+    ]
+    parts += [f"*{plain(f.caption)}*" for f in result.figures]
+    parts += [table_text(table) for table in result.tables]
+    parts += [
+        f"{code(row['id'])} ({plain(row['verdict'])}): {plain(row['rule'])}."
+        for row in result.claims
+    ]
+    parts += [f"Covers {plain(result.coverage)}."] if result.coverage else []
+    parts += [f"It took {result.core_hours:.2g} core hours."] if result.core_hours else []
+    settings = {name: _short(entry) for name, entry in result.settings.items()}
+    origin = {k: result.provenance[k] for k in ("regard", "commit", "torch", "started")}
+    text = json.dumps({"runs": settings, "provenance": origin}, indent=1)
+    parts.append(
+        f"<details><summary>Settings ({plain(result.scale)} scale)</summary>\n\n```json\n"
+        + text.replace("`", "\\u0060")  # no text can end the block
+        + "\n```\n\n</details>"
+    )
+    return "\n\n".join(parts)
 
 
 def all_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
@@ -72,13 +82,14 @@ def ledger_table(rows: Sequence[dict[str, Any]]) -> str:
             plain(row["statement"]),
             plain(f"{row['headline']} = {estimate(row) or '–'}"),
             plain(row["scale"] or "–"),
+            plain(row.get("coverage") or "–"),
+            f"{hours:.2g}" if (hours := row.get("core_hours")) else "–",
             f"**{plain(row['verdict'])}**",
         )
         for row in rows
     )
-    return table_text(
-        Table("", ("claim", "the source says", "measured", "scale", "verdict"), cells), raw=True
-    )
+    columns = "claim", "the source says", "measured", "scale", "covers", "core hours", "verdict"
+    return table_text(Table("", columns, cells), raw=True)
 
 
 def table_text(table: Table, raw: bool = False) -> str:

@@ -24,7 +24,7 @@ from regard.training.config import TrainingConfig, missing_device
 from regard.training.loop import seed_everything
 
 # Raised whenever a change to the code changes the numbers that a configuration gives.
-NUMERICS = 2
+NUMERICS = 3
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class RunConfig:
         """As written to `config.json`."""
         return {
             "seed": self.seed,
-            "task": {"name": self.task_name, **self.task.model_dump()},
-            "model": {"kind": self.model_kind, **self.model.model_dump()},
-            "training": self.training.model_dump(),
+            "task": {"name": self.task_name, **self.task.as_settings()},
+            "model": {"kind": self.model_kind, **self.model.as_settings()},
+            "training": self.training.as_settings(),
         }
 
     @classmethod

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from regard.errors import RegardError
+from regard.errors import RegardError, kind_of
 from regard.models.seq2seq import Seq2Seq
 from regard.runs.run import Run
 from regard.tasks.batch import Batch
@@ -55,12 +55,12 @@ def _open(what: Any, task: Task | None) -> tuple[Seq2Seq, Task | None]:
         return what.model(), what.task() if task is None else _require_task(task)
     if isinstance(what, Seq2Seq):
         return what, None if task is None else _require_task(task)
-    raise RegardError(f"A {type(what).__name__} is not a run or a model. {WANTS}")
+    raise RegardError(f"{kind_of(what)} is not a run or a model. {WANTS}")
 
 
 def _require_task(task: Any) -> Task:
     if not isinstance(task, Task):
-        raise RegardError(f"A {type(task).__name__} is not a task. {WANTS}")
+        raise RegardError(f"{kind_of(task)} is not a task. {WANTS}")
     return task
 
 
@@ -71,5 +71,5 @@ def _choose(batch: Any, task: Task | None, split: str) -> Batch:
             raise RegardError(f"The task has no split '{split}'. It has: {', '.join(task.splits)}.")
         return task.split(split)
     if not isinstance(batch, Batch):
-        raise RegardError(f"A {type(batch).__name__} is not a batch. {WANTS}")
+        raise RegardError(f"{kind_of(batch)} is not a batch. {WANTS}")
     return batch

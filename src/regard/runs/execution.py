@@ -7,12 +7,13 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load
 
 from regard.display.progress import make_bar
 from regard.errors import RegardError
@@ -30,12 +31,14 @@ from regard.runs.files import (
 )
 from regard.runs.members import code_of, warn_of_changes
 from regard.runs.places import naming, require_regular
+from regard.runs.processes import is_first, join, launch, team_size
 from regard.runs.provenance import provenance
 from regard.runs.run import SIZES, Run, final_metrics, runs_folder
 from regard.runs.weights import require_file
 from regard.training.bleu import Spoken, scorer
 from regard.training.config import missing_device
 from regard.training.loop import Trainer, fit, one_thread, select_prefix
+from regard.training.ranks import Ranks
 
 # Called with (updates done, updates in all, loss, validation accuracy or None).
 Watch = Callable[[int, int, float, float | None], None]
@@ -55,13 +58,13 @@ def train(
     `task` and `model` are names (`regard ls tasks`, `regard ls models`); `settings` are the same
     keys as on the command line, e.g. `hidden=64`. Runs go to `out`, $REGARD_RUNS or ./runs. With
     `again`, a run that is there is trained anew. A notebook shows how far it is; a script does
-    with `progress=True`.
+    with `progress=True`. `processes=2` shares every batch between two processes.
 
     >>> run = regard.train("addition", model="chapter36", seed=1, updates=500)  # doctest: +SKIP
     """
-    config = assemble(task, model, seed, settings)
+    config = assemble(task, model, seed, as_team(settings))
     root = None if out is None else Path(out)
-    if again:
+    if again and is_first():
         forget(config, root)
     bar = make_bar("update", progress)
 
@@ -73,16 +76,39 @@ def train(
     return execute(config, root, watch if bar else None, preset=model)
 
 
+def as_team(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a run that all processes make together, where torchrun started several."""
+    said = {"processes", "training.processes"} & set(settings)
+    together = {"training.processes": team_size()} if team_size() > 1 and not said else {}
+    return {**settings, **together}
+
+
+class Silent:
+    """The keeper of a process that is not the first: it writes nothing."""
+
+    def log(self, row: dict[str, Any]) -> None:
+        """The first one does."""
+
+    def checkpoint(self, trainer: Trainer, keep: bool, best: bool) -> None:
+        """The first one does."""
+
+
 class Folder:
     """The keeper of one run: metrics are appended, checkpoints replaced, each in whole pieces."""
 
-    def __init__(self, folder: Path, watch: Watch | None):
+    def __init__(self, folder: Path, watch: Watch | None, began: float):
         self.folder, self.watch = folder, watch
         self.path = require_regular(folder / "metrics.jsonl")
         self.metrics = self.path.open("ab+")
         self.digest = sha256()  # of the metrics so far
         self.accuracy: float | None = None
         self.total = 0
+        self.before, self.began = 0.0, began  # seconds of those who were cut; when we began
+
+    @property
+    def seconds(self) -> float:
+        """The time that the run has taken so far, up to its checkpoints where it was cut."""
+        return self.before + time.perf_counter() - self.began
 
     def log(self, row: dict[str, Any]) -> None:
         """Append a row; a reader sees it at the next checkpoint at the latest."""
@@ -108,6 +134,7 @@ class Folder:
                 write_noted(self.folder, path, weights)
         state["metrics_size"] = torch.tensor(self.metrics.tell())
         state["metrics_hash"] = torch.tensor(list(self.digest.digest()), dtype=torch.uint8)
+        state["seconds"] = torch.tensor(self.seconds, dtype=torch.float64)
         write_tensors(self.folder / "state.safetensors", state)
 
     def resume(self, trainer: Trainer) -> None:
@@ -117,6 +144,7 @@ class Folder:
         if path.is_file():
             state = read_tensors(path)
             size = self._check_metrics(state)
+            self.before = float(state.pop("seconds", 0.0))
             try:
                 trainer.load_state(state)
             except (KeyError, ValueError, RuntimeError) as error:
@@ -162,12 +190,31 @@ def execute(
     config: RunConfig, root: Path | None = None, watch: Watch | None = None, preset: str = ""
 ) -> Run:
     """The run of a configuration: taken from disk if it is there, gone on with if it was cut."""
-    folder = (root or runs_folder()) / config.name
-    run = Run(folder, config)
+    root = root or runs_folder()
+    run = Run(root / config.name, config)
+    if config.training.processes > team_size() == 1:
+        if run.done:
+            warn_of_changes([run])
+        else:
+            launch(config, root, watch, preset)
+        return run
+    with join(config) as ranks:
+        if ranks.rank:
+            _follow(run, ranks)
+        else:
+            _lead(run, watch, preset, ranks)
+            ranks.tell(0)  # it is all written: the others may look
+    return run
+
+
+def _lead(run: Run, watch: Watch | None, preset: str, ranks: Ranks) -> None:
+    """Train as the one that writes; what is done already, the others are told by no state."""
+    config, folder = run.config, run.folder
     if folder.is_dir():
         warn_of_changes([run])
     if run.done:
-        return run
+        ranks.tell_bytes(b"")
+        return
     if fault := missing_device(config.training.device):
         raise RegardError(fault)
     start = config.training.start
@@ -177,15 +224,32 @@ def execute(
         config.make_model(config.make_task())  # what is wrong with its files leaves no run behind
     with locked(folder), one_thread():
         if run.done:  # somebody finished it while we waited for nothing
-            return run
+            ranks.tell_bytes(b"")
+            return
         if not (folder / "provenance.json").is_file():
             about = provenance(preset=preset, data=config.data(), code=code_of(config))
             if start is not None:
                 about["start"] = read_origin(Path(start))
             write_noted(folder, folder / "provenance.json", as_json(about))
         write_noted(folder, folder / "config.json", as_json(config.to_json()))
-        _train(run, watch)
-    return run
+        _train(run, watch, ranks)
+
+
+def _follow(run: Run, ranks: Ranks) -> None:
+    """Train as one that writes nothing, from the state that the first one has."""
+    trainer = None if run.done else _make_trainer(run.config, ranks)
+    state = ranks.tell_bytes(b"")
+    if state:
+        trainer = trainer or _make_trainer(run.config, ranks)
+        trainer.load_state(load(state))
+        with one_thread():
+            fit(trainer, Silent())
+    ranks.tell(0)
+
+
+def _make_trainer(config: RunConfig, ranks: Ranks) -> Trainer:
+    task = config.make_task()
+    return Trainer(config.make_model(task), task, config.training, config.seed, ranks)
 
 
 def forget(config: RunConfig, root: Path | None = None) -> None:
@@ -196,17 +260,19 @@ def forget(config: RunConfig, root: Path | None = None) -> None:
             shutil.rmtree(folder)
 
 
-def _train(run: Run, watch: Watch | None) -> None:
-    config, started = run.config, time.perf_counter()
+def _train(run: Run, watch: Watch | None, ranks: Ranks) -> None:
+    config, began = run.config, time.perf_counter()
     task = config.make_task()
     sizes = dict(zip(("source", "target"), sizes_of(task), strict=True))
     write_noted(run.folder, run.folder / SIZES, as_json(sizes))
     if isinstance(task, Spoken):
         scorer()  # better to miss it now than after the training
-    trainer = Trainer(config.make_model(task), task, config.training, config.seed)
-    keeper = Folder(run.folder, watch)
+    trainer = _make_trainer(config, ranks)
+    keeper = Folder(run.folder, watch, began)
     try:
         keeper.resume(trainer)
+        if ranks.size > 1:
+            ranks.tell_bytes(packed(trainer.state()))
         keeper.total = config.training.updates
         fit(trainer, keeper)
     finally:
@@ -224,7 +290,7 @@ def _train(run: Run, watch: Watch | None) -> None:
             "metrics": metrics,
             "updates": trainer.update,
             "parameters": model.parameter_count,
-            "seconds": round(time.perf_counter() - started, 2),
+            "seconds": round(keeper.seconds, 2),
             "weights": run.weights(),
         }
     )

@@ -7,13 +7,16 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError, safe_open
 
+from regard.cache import MISSING as MISSING
+from regard.cache import content_hash as content_hash
+from regard.cache import hash_file as hash_file
+from regard.cache import take_lock
 from regard.errors import RegardError
 from regard.runs.checksums import note, read_checked
 from regard.runs.places import name_part, naming, require_inside, require_regular
@@ -22,9 +25,7 @@ from regard.runs.seals import is_sealed, seal
 if TYPE_CHECKING:  # torch takes seconds to import, and most files hold no tensors
     from torch import Tensor
 
-MISSING = "missing"  # the hash of a file that is not there
 BUSY = "is being written by another process"
-SETTLED = 2.0  # seconds after which a change of a file is sure to change its time, too
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -113,27 +114,6 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     return tensors
 
 
-def content_hash(path: Path) -> str:
-    """The hash of a file's content; a file that is not there is the task's to report."""
-    if not path.is_file():
-        return MISSING
-    about = path.stat()
-    if time.time() - about.st_ctime < SETTLED:
-        return hash_file(path)
-    return _hash(path, about.st_ino, about.st_ctime_ns, about.st_mtime_ns, about.st_size)
-
-
-@lru_cache(maxsize=32)
-def _hash(path: Path, *_state: int) -> str:
-    return hash_file(path)
-
-
-def hash_file(path: Path) -> str:
-    """The hash of a file's content, read anew."""
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
-
-
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Be the only process that writes to `folder`; refuse if another one is at it.
@@ -142,7 +122,7 @@ def locked(folder: Path) -> Iterator[None]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     with require_regular(folder / "LOCK").open("a+", encoding="utf-8") as file:
-        if not _take(file.fileno()):
+        if not take_lock(file.fileno()):
             file.seek(0)
             holder = file.read().strip() or "unknown"
             raise RegardError(
@@ -161,19 +141,3 @@ def wait_for(folder: Path, seconds: float = 0.5) -> None:
         with suppress(RegardError), locked(folder):
             return
         time.sleep(seconds)
-
-
-def _take(descriptor: int) -> bool:
-    """Take an exclusive lock without waiting; False if somebody else has it."""
-    try:
-        try:
-            import fcntl
-        except ImportError:  # Windows
-            import msvcrt
-
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
-        else:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

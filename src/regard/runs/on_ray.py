@@ -92,6 +92,7 @@ class _Driver:
     def __init__(self, ray: Any, configs: Sequence[RunConfig], orders: Orders):
         self.ray, self.orders, self.root = ray, orders, orders.root.resolve()
         self.configs = {config.name: config for config in configs}
+        self.widest = max(config.training.processes for config in configs)
         self.environment = environment_for(configs)
         self.mark = _mark_folder(self.root)
         paths = (path.absolute() for config in configs for path in files_of(config))
@@ -146,9 +147,20 @@ class _Driver:
                 )
             except self.ray.exceptions.RayError:  # it died, or is too busy to say: try without it
                 continue
+        faults += self._find_too_wide(nodes)
         if faults:
             raise RegardError(*dict.fromkeys(faults))
         return not answers or not all(answer["shared"] for answer in answers)
+
+    def _find_too_wide(self, nodes: Sequence[dict[str, Any]]) -> list[str]:
+        """The processes of one run are on one node: some node has to have a CPU for each."""
+        most = max((int(node["Resources"].get("CPU", 0)) for node in nodes), default=0)
+        if self.widest <= max(1, most):
+            return []
+        return [
+            f"No node has the {self.widest} CPUs that training.processes={self.widest} takes; the"
+            f" largest has {most}. Lower processes: over several machines, use torchrun."
+        ]
 
     def _put_files(self) -> dict[str, Any]:
         """The content of every file that a run reads, by its hash, for nodes that lack it."""
@@ -157,7 +169,8 @@ class _Driver:
 
     def _submit(self) -> None:
         """Keep all CPUs busy, and no more than that waiting in the cluster."""
-        most = self.orders.jobs or max(1, int(self.ray.cluster_resources().get("CPU", 0)) + 1)
+        cpus = int(self.ray.cluster_resources().get("CPU", 0)) // self.widest
+        most = self.orders.jobs or max(1, cpus + 1)
         while self.waiting and len(self.flying) < most:
             name = self.waiting.pop()
             config = self.configs[name]
@@ -168,7 +181,8 @@ class _Driver:
                 "hashes": {path: self.hashes[path] for path in paths},
                 "parcel": pack(self.root / name) if self.alone else [],
             }  # fmt: skip
-            self.flying[self.run.remote(order, self.contents, self.mailbox)] = name
+            run = self.run.options(num_cpus=config.training.processes)
+            self.flying[run.remote(order, self.contents, self.mailbox)] = name
 
     def _hear(self) -> None:
         ended, _ = self.ray.wait(list(self.flying), timeout=BETWEEN)
@@ -226,6 +240,8 @@ class _Driver:
 
     def _give_up(self, name: str, *faults: str) -> None:
         self.faults += faults
+        if self.orders.monitor:
+            self.orders.monitor.failed(self.configs[name], faults)
         for ref in [ref for ref, other in self.flying.items() if other == name]:
             self.ray.cancel(ref, force=True)
             del self.flying[ref]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -25,13 +25,28 @@ class Monitor(Protocol):
         """A run is done (or was, before anybody asked)."""
 
 
+class Watcher(Protocol):
+    """Whoever is told by those who train; all that a monitor is told, and what came to nothing."""
+
+    def progress(
+        self, config: RunConfig, update: int, total: int, loss: float, accuracy: float | None
+    ) -> None:
+        """A run has come this far."""
+
+    def finished(self, config: RunConfig) -> None:
+        """A run is done."""
+
+    def failed(self, config: RunConfig, faults: Iterable[str]) -> None:
+        """A run was given up."""
+
+
 @dataclass(frozen=True)
 class Orders:
     """What holds for all runs that are asked for at once."""
 
     root: Path  # the folder of runs
     jobs: int | None = None  # side by side; none: as many as there are cores
-    monitor: Monitor | None = None
+    monitor: Watcher | None = None
     preset: str = ""
 
 

@@ -61,12 +61,12 @@ def find_parts(folder: Path, name: str | None = None) -> list[Path]:
     with suppress(OSError):
         for path in folder.iterdir():
             match = PART.fullmatch(path.name)
-            if match and name in (None, match[1]) and not _writing(match[2], int(match[3])):
+            if match and name in (None, match[1]) and not may_be_at_work(match[2], int(match[3])):
                 found.append(path)
     return sorted(found)
 
 
-def _writing(host: str | None, process: int) -> bool:
+def may_be_at_work(host: str | None, process: int) -> bool:
     """Whether the process that began a file may still be at it."""
     if host not in (None, HOST):
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -64,7 +65,8 @@ class Run:
         try:
             config = RunConfig.from_json(data)
         except RegardError as error:
-            raise RegardError(*(f"{path}: {fault}" for fault in error.faults)) from None
+            faults = (f"{path}: {fault}" for fault in error.faults)
+            raise RegardError(*faults, *_name_plugins(folder)) from None
         check_name(folder, config, data)
         return cls(folder, config)
 
@@ -227,3 +229,17 @@ def final_metrics(model: Seq2Seq, task: Task, forced: bool = False) -> dict[str,
     if isinstance(task, Spoken):
         metrics["bleu"] = bleu(model, task, "test")
     return metrics
+
+
+def _name_plugins(folder: Path) -> list[str]:
+    """The modules of a user's own that made a run and are not loaded now, and how to load them."""
+    path = folder / "provenance.json"
+    made_by = read_json(path).get("code") or {} if path.is_file() else {}
+    own = [name for name in made_by if name.split(".")[0] != "regard" and name not in sys.modules]
+    if not own:
+        return []
+    named = ",".join(own)
+    return [
+        f"It was made with {' and '.join(own)}: `regard --plugin {named} …`, REGARD_PLUGINS={named}"
+        " or an import knows what is in there."
+    ]

@@ -8,7 +8,12 @@ from regard.lazy import attach
 
 if TYPE_CHECKING:
     from regard.subjects.formats.ctranslate2 import ctranslate2 as ctranslate2
+    from regard.subjects.formats.eole import eole as eole
+    from regard.subjects.formats.fairseq import fairseq as fairseq
+    from regard.subjects.formats.joeynmt import joeynmt as joeynmt
     from regard.subjects.formats.marian import marian as marian
+    from regard.subjects.formats.onnx import onnx as onnx
+    from regard.subjects.formats.opennmt import opennmt as opennmt
     from regard.subjects.hugging_face.door import hugging_face as hugging_face
     from regard.subjects.lexicon import Lexicon as Lexicon
     from regard.subjects.modules.at import at as at

@@ -30,6 +30,7 @@ class Subject(ABC):
     """
 
     inputs = "teacher"  # what is fed when it is recorded by default
+    forced_first: int | None = None  # a word that every output begins with, such as a language
 
     def __init__(
         self,
@@ -83,6 +84,8 @@ class Subject(ABC):
         chosen, faults = set(), []
         for name in [wanted] if isinstance(wanted, str) else wanted:
             found = [site for site in known if _means(name, site)]
+            if name == "cross":  # that of a recurrent model is called `attention`
+                found = [s for s in known if s in found or s in self.model.crossing_sites()]
             faults += [] if found else [unknown("attention site", name, known)]
             chosen |= {*found}
         if faults:

@@ -90,6 +90,10 @@ class Batch:
             fed=None if rows.fed is None else rows.fed[:, :target],
         )
 
+    def part(self, start: int, end: int) -> Batch:
+        """The rows from `start` to `end` as they stand, with all padding."""
+        return self._change(lambda x: x[start:end])
+
     def pieces(self, size: int) -> Iterator[Batch]:
         """The batch in pieces of at most `size` rows, in order."""
         for start in range(0, len(self), size):

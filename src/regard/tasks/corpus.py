@@ -11,9 +11,14 @@ import numpy as np
 
 from regard.errors import RegardError, unknown
 from regard.tasks.batch import Batch, Ints
+from regard.tasks.by_length import ByLength
+from regard.tasks.order import Permutation
+from regard.tasks.packed import PackedBatch
 from regard.tasks.task import Task, TaskConfig
 
 H = TypeVar("H", bound=Hashable)
+
+SHUFFLED = 2**22  # rows of which a shuffle is held in memory
 
 
 class CorpusTask(Task):
@@ -27,6 +32,7 @@ class CorpusTask(Task):
 
     default_split: ClassVar[str] = "test"
     rows: dict[str, Batch]
+    _batches: ByLength | None = None
 
     def draw(self, rng: np.random.Generator, size: int) -> Batch:
         """`size` training rows, with replacement."""
@@ -37,10 +43,18 @@ class CorpusTask(Task):
         """The next `size` rows of update number `update`, every row once in each epoch.
 
         Still a function of its arguments only: epoch `e` is a shuffle drawn from `[seed, e]`, and
-        a batch may end one epoch and begin the next.
+        a batch may end one epoch and begin the next. Rows of a `PackedBatch` come with others that
+        are about as long.
         """
         train = self.rows["train"]
+        if isinstance(train, PackedBatch):
+            return self._prepare(self._by_length(train).batch(update, size, seed).padded())
         return self._prepare(train[pick_rows(update * size, size, seed, len(train))].padded())
+
+    def _by_length(self, train: PackedBatch) -> ByLength:
+        if self._batches is None or self._batches.rows is not train:
+            self._batches = ByLength(train)
+        return self._batches
 
     def split(self, name: str) -> Batch:
         """All rows of a split, the same for every seed of every model."""
@@ -84,6 +98,17 @@ def partition(count: int, sizes: Sequence[int], key: str) -> list[Ints]:
     return [np.sort(part) for part in np.split(order, np.cumsum(sizes))]
 
 
+def choose_rows(count: int, sizes: Sequence[int], key: str) -> list[Ints]:
+    """The parts of `partition` but the rest, which may be too many for memory.
+
+    Of more than four million rows they are drawn without a shuffle of all.
+    """
+    if count <= SHUFFLED or sum(sizes) >= count:
+        return partition(count, sizes, key)[:-1]
+    drawn = Permutation.of(count, *sizes)(np.arange(sum(sizes)))
+    return [np.sort(part) for part in np.split(drawn, np.cumsum(sizes)[:-1])]
+
+
 def hold_out(
     parts: Mapping[str, Sequence[H]], size: int, skipped: Counter[str], what: str = "rows"
 ) -> dict[str, list[H]]:
@@ -101,9 +126,15 @@ def hold_out(
         *chosen, rest = partition(len(once), [size] * len(missing), "task.held_out")
         for name, places in zip((*missing, "train"), (*chosen, rest), strict=True):
             found[name] = [once[place] for place in places]
-    elif size != TaskConfig().held_out:
+    else:
+        refuse_held_out(size)
+    return found
+
+
+def refuse_held_out(size: int) -> None:
+    """Refuse a size that was set where every split has rows of its own."""
+    if size != TaskConfig().held_out:
         raise RegardError(
             f"task.held_out={size} has no effect, as there are files to validate and test on."
             " Leave it out."
         )
-    return found

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,21 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+RELEASED = 2**14  # rows of mapped files that are gone through before their pages are given back
+WordNumbers = NDArray[Any]  # of 16 or 32 bits
+
+
 @dataclass(frozen=True)
 class Side:
-    """The word numbers of many rows: row `i` is `lengths[i]` of `numbers` from `starts[i]` on."""
+    """The word numbers of many rows: row `i` is `lengths[i]` of `numbers` from `starts[i]` on.
 
-    numbers: NDArray[np.int32]  # (words of all rows,)
+    The arrays may be files that are mapped into memory; `maps` are these files.
+    """
+
+    numbers: WordNumbers  # (words of all rows,)
     starts: Ints  # (rows,)
-    lengths: Ints  # (rows,)
+    lengths: NDArray[Any]  # (rows,)
+    maps: tuple[mmap.mmap, ...] = ()
 
     @classmethod
     def of(cls, rows: Iterable[Sequence[int]]) -> Side:
@@ -34,21 +42,39 @@ class Side:
         for row in rows:
             numbers.extend(row)
             lengths.append(len(row))
-        starts = np.fromiter(accumulate(lengths, initial=0), np.int64, len(lengths) + 1)
-        return cls(np.array(numbers, np.int32), starts[:-1], np.array(lengths, np.int64))
+        return cls.joined(np.array(numbers, np.int32), np.array(lengths, np.int64))
+
+    @classmethod
+    def joined(cls, numbers: WordNumbers, lengths: Ints) -> Side:
+        """Rows that stand one behind the other."""
+        return cls(numbers, np.cumsum(lengths, dtype=np.int64) - lengths, lengths)
 
     def take(self, index: slice | Ints | NDArray[np.bool_]) -> Side:
         """Some of the rows; the numbers are shared."""
-        return Side(self.numbers, self.starts[index], self.lengths[index])
+        return Side(self.numbers, self.starts[index], self.lengths[index], self.maps)
 
     def pad(self) -> Ints:
         """The rows side by side, filled up at the end. -> (rows, longest)"""
         padded = np.full((len(self.lengths), self.lengths.max(initial=0)), PAD, dtype=np.int64)
-        before = np.cumsum(self.lengths) - self.lengths  # words in the rows before
+        padded[np.arange(padded.shape[1]) < self.lengths[:, None]] = self._in_order()
+        return padded
+
+    def compact(self) -> Side:
+        """The same rows with numbers of their own, in memory."""
+        return Side.joined(self._in_order(), self.lengths.astype(np.int64))
+
+    def release(self) -> None:
+        """Give back the pages of mapped files; they are read again when they are needed."""
+        for each in self.maps:
+            if hasattr(mmap, "MADV_DONTNEED"):
+                each.madvise(mmap.MADV_DONTNEED)
+
+    def _in_order(self) -> WordNumbers:
+        """The numbers of these rows alone, one behind the other."""
+        before = np.cumsum(self.lengths, dtype=np.int64) - self.lengths  # words in the rows before
         places = np.repeat(self.starts - before, self.lengths)
         places += np.arange(len(places))
-        padded[np.arange(padded.shape[1]) < self.lengths[:, None]] = self.numbers[places]
-        return padded
+        return np.asarray(self.numbers[places])
 
 
 class PackedBatch(Batch):
@@ -80,15 +106,32 @@ class PackedBatch(Batch):
     def padded(self) -> Batch:
         """These rows as tensors."""
         sources, targets = self._sides
-        batch = Batch.of(
-            sources.pad(), sources.lengths.copy(), targets.pad(), targets.lengths.copy()
-        )
+        lengths = (side.lengths.astype(np.int64) for side in self._sides)  # rows may be shared
+        batch = Batch.of(sources.pad(), next(lengths), targets.pad(), next(lengths))
         return batch if self._then is None else self._then(batch)
 
     def pieces(self, size: int) -> Iterator[Batch]:
         """The rows in order, at most `size` at a time, each piece padded by itself."""
         for start in range(0, len(self), size):
             yield self[start : start + size].padded()
+            if start // RELEASED != (start + size) // RELEASED:
+                self.release()
+
+    @property
+    def lengths(self) -> tuple[Ints, Ints]:
+        """How long each source and each target is, as numpy. (batch,) each"""
+        sources, targets = (side.lengths.astype(np.int64) for side in self._sides)
+        return sources, targets
+
+    def compact(self) -> PackedBatch:
+        """The same rows with memory of their own, still packed."""
+        sources, targets = (side.compact() for side in self._sides)
+        return PackedBatch(sources, targets, self._then)
+
+    def release(self) -> None:
+        """Give back the memory of mapped files; see `Side.release`."""
+        for side in self._sides:
+            side.release()
 
     def apply(self, change: Callable[[Batch], Batch]) -> Batch:
         """The batch with a change that is made when rows are padded; lengths must stay."""
@@ -127,4 +170,4 @@ class PackedBatch(Batch):
 def _lengths(side: Side) -> Tensor:
     import torch
 
-    return torch.from_numpy(side.lengths.copy())  # a copy, as rows may be shared by many batches
+    return torch.from_numpy(side.lengths.astype(np.int64))  # a copy: rows may be shared

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from regard.errors import RegardError, in_words
 
 MOST_CHARACTERS = 10_000  # a longer line is not a sentence but a broken file
 AT_ONCE = 2**20  # bytes read at a time
-MOST_BYTES = 4 * 2**30  # in one file, unpacked: more would be a gzip bomb
+MOST_BYTES = 4 * 2**30  # in a gzipped file, unpacked: more would be a bomb
+BOM = b"\xef\xbb\xbf"
 SHOWN = 10  # faults told one by one
 MEND = "Mend the lines, or set task.bad_lines=skip to leave them out."
 
@@ -44,11 +50,8 @@ class Faults:
             raise RegardError(*self.sentences, f"{hidden}{self.mend}")
 
 
-def load(*paths: Path, named_by: str) -> list[bytes]:
-    """What is in each file, unpacked where it is gzipped, whatever it is called.
-
-    `named_by` are the settings to check where there is no such file.
-    """
+def require_files(paths: Sequence[Path], named_by: str) -> None:
+    """Refuse what is no file; `named_by` are the settings to check."""
     faults = [
         f"{path} is a folder, and a text file is needed here: name a file in it."
         if path.is_dir()
@@ -58,23 +61,16 @@ def load(*paths: Path, named_by: str) -> list[bytes]:
     ]
     if faults:
         raise RegardError(*faults)
-    return [_unpack(path) for path in paths]
 
 
-def _unpack(path: Path) -> bytes:
+@contextmanager
+def open_text(path: Path, meter: Meter | None = None) -> Iterator[BinaryIO]:
+    """A file to be read from its start, unpacked where it is gzipped, whatever it is called."""
     try:
-        with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if packed else path.open("rb") as file:
-            content = bytearray()  # `read(limit)` would ask for as much memory at once
-            while len(content) <= MOST_BYTES and (piece := file.read(AT_ONCE)):
-                content += piece
-        if len(content) > MOST_BYTES:
-            raise RegardError(
-                f"{path} holds more than {MOST_BYTES / 2**30:g} GiB of text"
-                f"{' when it is unpacked' if packed else ''}, which is the limit. Split the file."
-            )
-        return bytes(content)
+        with path.open("rb") as raw, (meter or Meter()).watching(raw):
+            packed = raw.read(2) == b"\x1f\x8b"
+            raw.seek(0)
+            yield io.BufferedReader(_Unpacked(raw, path), AT_ONCE) if packed else raw
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise RegardError(
             f"{path} is gzipped but damaged ({error}), so nothing was read. Fetch it again."
@@ -83,32 +79,89 @@ def _unpack(path: Path) -> bytes:
         raise RegardError(f"Could not read the sentences. {in_words(error)}") from None
 
 
+class _Unpacked(io.RawIOBase):
+    """What is in a gzipped file, up to the limit."""
+
+    def __init__(self, raw: BinaryIO, path: Path):
+        self.content, self.path, self.size = gzip.GzipFile(fileobj=raw), path, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self.content.readinto(buffer)
+        self.size += count
+        if self.size > MOST_BYTES:
+            raise RegardError(
+                f"{self.path} holds more than {MOST_BYTES / 2**30:g} GiB of text when it is"
+                " unpacked, which is the limit of gzipped files. Unpack or split the file."
+            )
+        return count
+
+
+class Meter:
+    """How many bytes of some files have been read."""
+
+    def __init__(self, *paths: Path):
+        self.total = sum(path.stat().st_size for path in paths)
+        self.before = 0
+        self.open: list[BinaryIO] = []
+
+    @contextmanager
+    def watching(self, raw: BinaryIO) -> Iterator[None]:
+        """Count what is read of one more file."""
+        self.open.append(raw)
+        try:
+            yield
+        finally:
+            self.open.remove(raw)
+            self.before += raw.tell()
+
+    @property
+    def done(self) -> int:
+        """Bytes so far, packed where a file is packed."""
+        return self.before + sum(raw.tell() for raw in self.open)
+
+
 def read_lines(path: Path, faults: Faults, named_by: str) -> list[str | None]:
     """The lines of one file in order, None in place of each that is bad."""
-    return split_lines(load(path, named_by=named_by)[0], str(path), faults)
+    require_files([path], named_by)
+    return list(stream_lines(path, faults))
 
 
-def split_lines(
-    content: bytes, name: str, faults: Faults, most: int = MOST_CHARACTERS
-) -> list[str | None]:
-    """The lines of a file's content, None in place of each that is bad: over `most` characters…"""
-    rows = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    if not rows[-1]:
-        rows.pop()  # what follows the last line break is no line
-    return [_decode(row, name, number, faults, most) for number, row in enumerate(rows, start=1)]
+def stream_lines(
+    path: Path, faults: Faults, most: int = MOST_CHARACTERS, meter: Meter | None = None
+) -> Iterator[str | None]:
+    """The lines of a file of any size one by one, None in place of each that is bad.
+
+    Bad are those over `most` characters, empty ones, and those that are not UTF-8.
+    """
+    longest = 4 * (most + 1)  # bytes: as many have more characters than that
+    with open_text(path, meter) as file:
+        for number in count(1):
+            row = file.readline(longest)
+            if number == 1:
+                row = row.removeprefix(BOM)
+            if not row:
+                return
+            cut = len(row) == longest and not row.endswith(b"\n")
+            while cut and (rest := file.readline(AT_ONCE)) and not rest.endswith(b"\n"):
+                pass
+            yield _decode(row, str(path), number, faults, most, cut)
 
 
-def _decode(row: bytes, name: str, number: int, faults: Faults, most: int) -> str | None:
+def _decode(row: bytes, name: str, number: int, faults: Faults, most: int, cut: bool) -> str | None:
     try:
-        text = row.decode().strip("\r\n ")  # a tab at the end still parts two columns
+        text = row.decode(errors="ignore" if cut else "strict").strip("\r\n ")
     except UnicodeDecodeError as error:
         faults.add(NOT_UTF8, name, number, f"byte {error.start + 1} is not UTF-8 text")
         return None
-    if len(text) > most:
-        what = f"{len(text)} characters are too many, {most} are allowed"
+    if cut or len(text) > most:
+        size = f"over {most}" if cut else len(text)
+        what = f"{size} characters are too many, {most} are allowed"
         faults.add(f"lines over {most} characters", name, number, what)
         return None
     if not text.strip():
         faults.add(EMPTY, name, number, "the line is empty")
         return None
-    return text
+    return text  # without spaces around it, but a tab at the end still parts two columns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field, field_validator, model_validator
@@ -26,6 +26,8 @@ def missing_device(name: str) -> str | None:
 
 class TrainingConfig(Config):
     """How a model learns. Every key can be given on the command line as `key=value`."""
+
+    later: ClassVar[frozenset[str]] = frozenset({"processes", "accumulate", "precision"})
 
     updates: int = Field(2000, ge=0, description="how many updates")
     batch: int = Field(64, ge=1, description="examples in an update")
@@ -94,6 +96,17 @@ class TrainingConfig(Config):
         False, description="weights that are zero at the start stay zero (a held pruning mask)"
     )
     device: str = Field("auto", description="auto, cpu, cuda or mps")
+    processes: int = Field(
+        1, ge=1, description="processes that share every batch, each with a model of its own"
+    )
+    accumulate: int = Field(
+        1, ge=1, description="pieces of a process's part of a batch, one after the other"
+    )
+    precision: Literal["float32", "bf16"] = Field(
+        "float32",
+        description="bf16: products in bfloat16 during training, where torch has them; weights,"
+        " recurrences and losses stay float32",
+    )
 
     @field_validator("device")
     @classmethod
@@ -113,4 +126,14 @@ class TrainingConfig(Config):
             raise ValueError("stop_accuracy goes with best_by=accuracy")
         if self.guidance_by == "force" and not self.guidance:
             raise ValueError("guidance_by=force needs guidance=1")
+        if self.batch < self.processes * self.accumulate:
+            parts = f"processes={self.processes} times accumulate={self.accumulate}"
+            raise ValueError(f"batch={self.batch} is too small for {parts}")
+        if self.accumulate > 1 and self.forcing == "professor":
+            raise ValueError(
+                "accumulate does not go with forcing=professor, whose discriminator has to see"
+                " the whole batch before it teaches; use processes"
+            )
+        if self.device == "mps" and (self.processes > 1 or self.precision != "float32"):
+            raise ValueError("processes and precision=bf16 are for the devices cpu and cuda")
         return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Protocol
@@ -14,14 +14,17 @@ import torch
 from torch import Tensor
 
 from regard.errors import RegardError
+from regard.models.layers.dropping import part_of
 from regard.models.seq2seq import Output, Seq2Seq
 from regard.tasks.batch import Batch
 from regard.tasks.task import Task
 from regard.training.config import TrainingConfig
 from regard.training.evaluation import PIECE, evaluate, evaluating
 from regard.training.forcing import forced_steps, forward
-from regard.training.losses import crossing, guidance, l2_gradient, likelihood
+from regard.training.losses import Counts, crossing, guidance, l2_gradient, likelihood
 from regard.training.memory import keep_freed_memory
+from regard.training.pieces import Piece, cut, require_separable
+from regard.training.precision import check_precision, compute_in
 from regard.training.professor import (
     LEARNS_BELOW,
     TEACHES_ABOVE,
@@ -29,6 +32,7 @@ from regard.training.professor import (
     discriminator_loss,
     generator_loss,
 )
+from regard.training.ranks import ALONE, Ranks
 from regard.training.schedules import forcing_chance, learning_rate
 
 
@@ -63,11 +67,25 @@ def seed_everything(seed: int, update: int) -> None:
 
 
 class Trainer:
-    """A model, its optimisers, and how far they have come."""
+    """A model, its optimisers, and how far they have come.
 
-    def __init__(self, model: Seq2Seq, task: Task, config: TrainingConfig, seed: int):
+    One of several that train together (`ranks`) takes its part of every batch, and all of them
+    have the same weights after every update.
+    """
+
+    def __init__(
+        self,
+        model: Seq2Seq,
+        task: Task,
+        config: TrainingConfig,
+        seed: int,
+        ranks: Ranks = ALONE,
+    ):
         self.model = model.to(config.device)
-        self.task, self.config, self.seed = task, config, seed
+        self.task, self.config, self.seed, self.ranks = task, config, seed, ranks
+        check_precision(config)
+        if ranks.size * config.accumulate > 1:
+            require_separable(model)
         self.update = 0
         self.best = -math.inf  # the best checkpoint's accuracy so far, or its negative loss
         self.modules: dict[str, torch.nn.Module] = {"model": model}
@@ -105,13 +123,20 @@ class Trainer:
                 " Set model.attention, for example to dot."
             )
 
-    def _loss(self, output: Output, batch: Batch) -> tuple[Tensor, float]:
-        """What is minimised, guidance included, and the likelihood alone."""
-        average = self.config.average
-        loss = likelihood(output.logits, batch.target, batch.target_mask, average)
+    def _loss(
+        self, output: Output, batch: Batch, whole: Counts | None = None
+    ) -> tuple[Tensor, float]:
+        """What is minimised, guidance included, and the likelihood alone.
+
+        Of a piece of a `whole` batch, its part of both.
+        """
+        average, logits = self.config.average, output.logits
+        if logits.dtype == torch.bfloat16:
+            logits = logits.float()
+        loss = likelihood(logits, batch.target, batch.target_mask, average, whole)
         value = float(loss.detach())
         if self.config.guidance > 0 and self.config.guidance_by == "loss":
-            loss = loss + self.config.guidance * guidance(output.sites, batch, average)
+            loss = loss + self.config.guidance * guidance(output.sites, batch, average, whole)
         return loss, value
 
     def objective(self, batch: Batch) -> float:
@@ -147,18 +172,31 @@ class Trainer:
 
     def step(self) -> float:
         """One update. Returns its loss; a loss that is not a number changes nothing."""
-        seed_everything(self.seed, self.update)
         batch = self.task.train_batch(self.update, self.config.batch, self.seed)
         batch = batch.to(self.config.device)
         self.model.train()
         forced = forced_steps(self.config, self.update, self.seed, batch.target.shape[1])
-        output = forward(self.model, batch, forced, self.config.guidance_by == "force")
-        loss, value = self._loss(output, batch)
-        self.check("loss", value, self.update + 1)
-        if "discriminator" in self.modules:
-            loss = loss + self.config.professor_weight * self._professor(batch, output)
-        self._descend("model", loss)
+        self.optimizers["model"].zero_grad()
+        pieces = cut(batch, self.ranks, self.config.accumulate)
+        value = self._descend("model", sum(self._learn(piece, forced) for piece in pieces))
         self.update += 1
+        return value
+
+    def _learn(self, piece: Piece, forced: Tensor) -> float:
+        """Add the gradient of a piece of the batch to that of the model; returns its loss.
+
+        Random numbers begin anew with every piece, so that all pieces know those of the batch.
+        """
+        seed_everything(self.seed, self.update)
+        batch, whole = piece.batch, piece.whole is None
+        cutting = nullcontext() if whole else part_of(piece.start, piece.rows)
+        with cutting, compute_in(self.config):
+            output = forward(self.model, batch, forced, self.config.guidance_by == "force")
+            loss, value = self._loss(output, batch, piece.whole)
+            self.check("loss", value, self.update + 1)
+            if "discriminator" in self.modules:
+                loss = loss + self.config.professor_weight * self._professor(piece, output)
+        loss.backward()  # type: ignore[no-untyped-call]
         return value
 
     def check_weights(self) -> None:
@@ -176,25 +214,29 @@ class Trainer:
                 f" or training.clip (now {self.config.clip})."
             )
 
-    def _professor(self, batch: Batch, taught: Output) -> Tensor:
+    def _professor(self, piece: Piece, taught: Output) -> Tensor:
         """Train the discriminator where it needs it, and say what it asks of the model."""
-        discriminator = self.modules["discriminator"]
+        discriminator, batch = self.modules["discriminator"], piece.batch
         never = torch.zeros(batch.target.shape[1], dtype=torch.bool)
         free = forward(self.model, batch, never)
         seen = (discriminator(detach(output), batch) for output in (taught, free))
         loss, accuracy = discriminator_loss(*seen)
+        accuracy = self.ranks.add_number(accuracy * piece.share)
         if accuracy < LEARNS_BELOW:
-            self._descend("discriminator", loss)
+            self.optimizers["discriminator"].zero_grad()
+            (loss * piece.share).backward()  # type: ignore[no-untyped-call]
+            self._descend("discriminator")
         if accuracy < TEACHES_ABOVE:
             return torch.zeros((), device=loss.device)
-        return generator_loss(discriminator(free, batch))
+        return generator_loss(discriminator(free, batch)) * piece.share
 
-    def _descend(self, name: str, loss: Tensor) -> None:
+    def _descend(self, name: str, value: float = 0.0) -> float:
+        """Take all processes' gradients one step down; returns the sum of their values."""
         optimizer, module = self.optimizers[name], self.modules[name]
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(self.config, self.update)
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        trained = [p for p in module.parameters() if p.requires_grad]
+        value = self.ranks.add_gradients(trained, value)
         learned = [p for p in module.parameters() if p.grad is not None]
         gradients = [p.grad for p in learned if p.grad is not None]
         if self.config.l2 and name == "model":
@@ -207,6 +249,7 @@ class Trainer:
         if name == "model" and self.masks:
             with torch.no_grad():
                 torch._foreach_mul_(list(self.masks), list(self.masks.values()))
+        return value
 
     def state(self) -> dict[str, Tensor]:
         """Everything that the next update depends on, as named tensors."""
@@ -258,7 +301,7 @@ def fit(trainer: Trainer, keeper: Keeper) -> None:
     config = trainer.config
     validation = trainer.task.split("validation")
     if trainer.update == 0:
-        best = 0 in config.milestones and _judge(trainer, keeper, validation)
+        best = 0 in config.milestones and _judge_together(trainer, keeper, validation)
         keeper.checkpoint(trainer, keep=True, best=best)
     while trainer.update < config.updates and not _may_stop(trainer):
         keeper.log({"update": trainer.update + 1, "loss": trainer.step()})
@@ -267,9 +310,16 @@ def fit(trainer: Trainer, keeper: Keeper) -> None:
         judge = noted or trainer.update % config.evaluate_every == 0
         if judge or keep:
             trainer.check_weights()
-        best = judge and _judge(trainer, keeper, validation)
+        best = judge and _judge_together(trainer, keeper, validation)
         if judge or keep:
             keeper.checkpoint(trainer, keep=keep or _may_stop(trainer), best=best)
+
+
+def _judge_together(trainer: Trainer, keeper: Keeper, validation: Batch) -> bool:
+    """As `_judge`, which the first process does; the others have to know when to stop."""
+    best = trainer.ranks.rank == 0 and _judge(trainer, keeper, validation)
+    trainer.best = trainer.ranks.tell(trainer.best)
+    return best
 
 
 def _judge(trainer: Trainer, keeper: Keeper, validation: Batch) -> bool:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import regard
 from benchmarks.ibm import agree_on_tables, ibm_ratio, plain_ibm1, zipfian
 from regard import RegardError
-from regard.instruments.words import Cooccurrence, Counts, _meetings, count_pairs
+from regard.instruments.words import Cooccurrence, Counts, _meetings, _spool, count_pairs
 from regard.instruments.words._pairs import Pair
 from regard.instruments.words.ibm1 import NULL
 from regard.papers.snell2021 import identity, initial_gradient
@@ -84,7 +84,9 @@ def test_the_plain_version_gives_the_same(pairs: list[Pair], steps: int) -> None
 def test_pieces_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = zipfian(300, words=60)
     whole = regard.ibm1(pairs, 3)
-    monkeypatch.setattr(_meetings, "MEETINGS", 50)
+    monkeypatch.setattr(_meetings, "MEETINGS", 500)
+    monkeypatch.setattr(_meetings, "CELLS", 50)
+    monkeypatch.setattr(_spool, "MOST", 2**14)  # some in memory, some in files
     split = regard.ibm1(pairs, 3)
     assert split.sources == whole.sources
     np.testing.assert_allclose(split.matrix.toarray(), whole.matrix.toarray(), rtol=1e-10)

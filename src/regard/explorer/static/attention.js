@@ -2,25 +2,12 @@
 
 import { ask, isStale } from "./api.js";
 import { h, fill, number, wordName, choice } from "./dom.js";
-import { colour, isDark } from "./colours.js";
 import { Heat, legend, thumbnail } from "./heat.js";
 import { store, question, withChange } from "./state.js";
 import { Terms } from "./terms.js";
-import { SHOWN, merged, difference, range } from "./matrices.js";
-
-/** The words at the sides of a site, given what was said. */
-export function sidesOf(site, answer, feed) {
-  const pass = feed === "target" && answer.forced ? answer.forced : answer.free;
-  const of = { encoder: answer.source, decoder: site.key_side === "decoder" ? pass.fed : pass.steps };
-  return { rows: site.query_side === "encoder" ? answer.source : site.key_side === "decoder" ? pass.fed : of.decoder, columns: of[site.key_side] };
-}
-
-/** The site and head that are looked at: as chosen, or the last that crosses. */
-export function chooseSite(answer, state) {
-  const { sites } = answer;
-  const site = sites.find((one) => one.name === state.site) || [...sites].reverse().find((one) => one.crosses) || sites[0];
-  return site ? { site, head: Math.min(state.head, site.heads - 1) } : { site: null, head: 0 };
-}
+import { SHOWN, merged, range, hasPieces } from "./matrices.js";
+import { sidesOf, chooseSite } from "./sites.js";
+import { askSeeds, endsOf, interval, isPooled, mark } from "./seeds.js";
 
 export class View {
   constructor(context) {
@@ -43,7 +30,8 @@ export class View {
     const { answer } = this.context;
     if (!answer) return;
     if (!answer.sites.length) {
-      fill(this.node, h("p.empty", {}, "This model has no attention. Look at its spaces, its units, or compare what it says."));
+      fill(this.node, h("div.empty", {}, h("p", {}, "This model has no attention: all that its decoder knows of the source is in one state."),
+        h("div.row", {}, [["spaces", "Its spaces"], ["units", "Its units"], ["training", "Its training"]].map(([view, title]) => h("button", { onclick: () => store.set({ view }) }, title)))));
       return;
     }
     if (this.context.thing.single && state.scale === "weights" && !this.asWords) this.node.classList.add("single");
@@ -52,20 +40,21 @@ export class View {
       Object.assign(state, { site: site.name, head });
       store.write();
     }
-    const key = `${JSON.stringify(question())} ${document.documentElement.dataset.theme}`;
+    const key = `${JSON.stringify(question())} ${document.documentElement.dataset.theme} ${isPooled(this.context)}`;
     if (this.drawn !== key) await this.drawThumbs(answer, state);
     this.drawn = key;
     this.markThumb(state);
     await this.load(site, head, state);
     this.drawHeat(site, state);
     this.showCell(this.heat.over || state.cell);
-    await this.loadBeside(state);
+    await Promise.all([this.loadTerms({ ...question(), site: site.name, head }), this.loadBeside(state)]);
+    if (this.data.site === site && this.data.head === head) this.drawHeat(site, state);
     this.showCell(this.heat.over || state.cell);
   }
 
   async drawThumbs(answer, state) {
     try {
-      const { arrays } = await ask("thumbnails", question(), "thumbnails");
+      const { arrays } = (await askSeeds(this.context, "thumbnails", question(), "thumbnails")) || (await ask("thumbnails", question(), "thumbnails"));
       const before = question().changes ? await ask("thumbnails", { ...question(), changes: [] }, "thumbnails before") : null;
       const groups = answer.sites.map((site) => {
         const [heads, rows, columns] = arrays[site.name].shape;
@@ -98,36 +87,39 @@ export class View {
     const mine = this.wanted;
     const { site: own, head: chosen } = chooseSite(this.context.answer, store.state);
     try { await this.load(site || own, site ? head : chosen, store.state); } catch (error) { if (!isStale(error)) this.context.complain(error); return; }
-    if (this.wanted === mine) this.drawHeat(site || own, store.state, Boolean(site));
+    if (this.wanted !== mine) return;
+    this.drawHeat(site || own, store.state, Boolean(site));
+    if (!site) await this.loadTerms({ ...question(), site: own.name, head: chosen }).then(() => this.showCell(store.state.cell));
   }
 
+  /** One head, of one run or over all seeds; the ends of intervals are `NAME low`, `NAME high`. */
   async load(site, head, state) {
     const asked = { ...question(), site: site.name, head };
-    const crossing = site.crosses && this.context.seeds.length > 1 && state.seeds;
-    const now = await ask("head", asked, "head");
-    const found = { weights: now.arrays.weights, scores: now.arrays.scores };
-    if (question().changes) found.before = (await ask("head", { ...asked, changes: [] }, "head before")).arrays.weights;
-    if (crossing) {
-      const names = this.context.seeds.map((one) => one.name);
-      const over = await ask("seeds", { ...asked, things: names }, "seeds");
-      Object.assign(found, { mean: over.arrays.mean, low: over.arrays.low, high: over.arrays.high, count: over.about.seeds });
-    }
-    this.data = { ...found, site, head, beside: this.data.beside, besideOf: this.data.besideOf };
-    if (this.context.thing.kind === "model") {
-      this.data.whyNot = "This model comes without sentences, so there are no means to take a score apart with. Record some, and open the recording.";
-      return;
-    }
+    const what = asked.changes ? "difference" : "head";
+    const found = (await askSeeds(this.context, what, asked, "head")) || (await ask(what, asked, "head"));
+    const { arrays } = found;
+    this.data = { ...arrays, arrays, site, head, beside: this.data.beside, besideOf: this.data.besideOf };
+  }
+
+  /** The terms of a head: they may need a recording first, so nothing waits for them. */
+  async loadTerms(asked) {
+    const { data } = this;
+    data.waiting = true;
     try {
-      this.data.terms = await ask("terms", asked, "terms");
-    } catch (error) { if (isStale(error)) throw error; this.data.terms = null; this.data.whyNot = error.message; }
+      const over = await askSeeds(this.context, "terms", asked, "terms");
+      data.terms = over ? { about: over.about.mean, arrays: over.arrays } : await ask("terms", asked, "terms");
+    } catch (error) { if (!isStale(error)) Object.assign(data, { terms: null, whyNot: error.message }); }
+    data.waiting = false;
   }
 
   async loadBeside(state) {
     const { site } = chooseSite(this.context.answer, state);
-    const key = JSON.stringify(question({ changes: [] }));
+    const asked = question({ changes: [] });
+    const key = `${JSON.stringify(asked)} ${isPooled(this.context)}`;
     if (!site.crosses || this.data.besideOf === key) return;
     try {
-      const found = await ask("beside", question({ changes: [] }), "beside");
+      const over = await askSeeds(this.context, "beside", asked, "beside");
+      const found = over ? { about: over.about.mean, arrays: over.arrays } : await ask("beside", asked, "beside");
       Object.assign(this.data, { beside: found, besideOf: key });
     } catch (error) { if (!isStale(error)) throw error; }
   }
@@ -146,23 +138,22 @@ export class View {
     fill(this.title,
       h("h2", {}, `${site.name}${heads}`, preview ? h("small", {}, " preview") : null),
       choice("shows", options, scale, (value) => store.set({ scale: value }), { id: "scale" }),
-      [...rows, ...columns, ...this.context.answer.source].some((w) => /^[▁Ġ]|@@$|^##/.test(w.word)) || state.merge !== "no" ? choice("pieces", [["no", "as they are"], ["words", "merged to words"]], state.merge, (value) => store.set({ merge: value }), { id: "merge" }) : null,
-      this.context.seeds.length > 1 && site.crosses ? h("label.check", {}, h("input", { type: "checkbox", id: "over-seeds", checked: state.seeds, onchange: (event) => store.set({ seeds: event.target.checked, scale: event.target.checked ? "mean" : "weights" }) }), `all ${this.context.seeds.length} seeds`) : null);
-    const note = scale === "mean" ? ` mean over ${this.data.count} seeds` : this.context.seeds.length > 1 ? " one run of several" : " one run";
-    fill(this.legend, legend(kind, low, high, SHOWN.find(([key]) => key === scale)[1]), h("span.hint", {}, note,
-      question().changes && from !== null && from !== undefined ? "; dashed: what could have changed at all" : ""));
+      hasPieces([...rows, ...columns]) || hasPieces(answer.source) || state.merge !== "no" ? choice("pieces", [["no", "as they are"], ["words", "merged to words"]], state.merge, (value) => store.set({ merge: value }), { id: "merge" }) : null);
+    const reached = question().changes && from !== null && from !== undefined;
+    fill(this.legend, legend(kind, low, high, SHOWN.find(([key]) => key === scale)[1]),
+      reached ? h("span.hint", {}, h("i.dashed"), "what could have changed at all") : null,
+      isPooled(this.context) && site.heads > 1 ? h("span.hint", {}, "Head numbers of different seeds need not mean the same head.") : null, h("span.grow"), mark(this.context));
   }
 
   has(key, site) {
-    if (key === "difference") return Boolean(this.data.before);
-    if (["mean", "low", "high"].includes(key)) return Boolean(this.data[key]);
+    if (["low", "high"].includes(key)) return Boolean(this.data.arrays?.[`weights ${key}`]);
     if (["lexical", "saliency", "ibm1"].includes(key)) return site.crosses && Boolean(this.data.beside?.arrays[key]);
     if (key.startsWith("term ")) return Boolean(this.data.terms) && this.data.terms.about.step === null;
     return Boolean(this.data[key]);
   }
 
   matrix(scale) {
-    if (scale === "difference") return difference(this.data.weights, this.data.before);
+    if (["low", "high"].includes(scale)) return this.data.arrays[`weights ${scale}`];
     if (["lexical", "saliency", "ibm1"].includes(scale)) return this.data.beside.arrays[scale];
     if (scale.startsWith("term ")) {
       const n = Number(scale.slice(5));
@@ -179,8 +170,9 @@ export class View {
     const { rows, columns } = sidesOf(site, this.context.answer, state.feed);
     const whole = state.merge === "no" && at && rows[at[0]] && columns[at[1]];
     if (!whole) {
-      fill(this.cellName, at ? "Merged words" : "Point at a cell");
-      fill(this.beside, h("p.hint", {}, at ? "Cells of merged words are sums and means. Show pieces as they are to split a score." : "Hover to preview, click or press Enter to keep. Arrow keys move."));
+      const merged = at && state.merge !== "no";
+      fill(this.cellName, merged ? "Merged words" : "Point at a cell");
+      fill(this.beside, h("p.hint", {}, merged ? "Cells of merged words are sums and means. Show pieces as they are to split a score." : "Hover to preview, click or press Enter to keep. Arrow keys move."));
       fill(this.force);
       this.terms.show(null, this.aboutTerms());
       return;
@@ -196,6 +188,7 @@ export class View {
 
   /** What is known of the terms, or why there are none. */
   aboutTerms() {
+    if (this.data.waiting) return { why: "Sentences are recorded, to take means over …" };
     return this.data.terms ? this.data.terms.about : { why: this.data.whyNot || "" };
   }
 
@@ -205,40 +198,46 @@ export class View {
     if (!found) return null;
     let at = row;
     if (found.about.step !== null) {
-      try { found = await ask("terms", { ...question(), site: this.data.site.name, head: this.data.head, step: row }, "terms row"); } catch (error) { if (isStale(error)) return null; throw error; }
+      const asked = { ...question(), site: this.data.site.name, head: this.data.head, step: row };
+      try { found = (await askSeeds(this.context, "terms", asked, "terms row")) || (await ask("terms", asked, "terms row")); } catch (error) { if (isStale(error)) return null; throw error; }
       at = 0;
     }
     const [, rows, columns] = found.arrays.terms.shape;
-    return Array.from({ length: 9 }, (_, n) => found.arrays.terms.data[(n * rows + at) * columns + column]);
+    const pick = (array) => Array.from({ length: 9 }, (_, n) => array.data[(n * rows + at) * columns + column]);
+    const ends = endsOf(found.arrays, "terms");
+    return Object.assign(pick(found.arrays.terms), ends && { low: pick(ends.low), high: pick(ends.high) });
   }
 
   showBeside(pick, site, row, column) {
     const { beside } = this.data;
     const of = (name) => (site.crosses && beside ? pick(beside.arrays[name]) : null);
     const lexical = of("lexical");
+    const ends = (arrays, name, show = (v) => v) => {
+      const found = arrays && endsOf(arrays, name);
+      return found ? interval(show(pick(found.low)), show(pick(found.high))) : "";
+    };
     const rows = [
-      ["α weight", "alpha", pick(this.data.weights), 0, 1],
-      this.data.mean ? ["α over seeds", "alpha-mean", pick(this.data.mean), 0, 1, `${number(pick(this.data.low))} to ${number(pick(this.data.high))}`] : null,
-      ["score", "score", pick(this.data.scores), null, null],
-      site.crosses ? ["β lexical", "beta", lexical === null ? null : Math.exp(lexical), 0, 1] : null,
-      site.crosses ? ["saliency", "saliency", of("saliency"), null, null] : null,
-      site.crosses ? ["IBM model 1", "ibm1", of("ibm1"), 0, 1] : null,
+      ["α weight", "alpha", pick(this.data.weights), 0, 1, ends(this.data.arrays, "weights")],
+      ["score", "score", pick(this.data.scores), null, null, ends(this.data.arrays, "scores")],
+      site.crosses ? ["β lexical", "beta", lexical === null ? null : Math.exp(lexical), 0, 1, ends(beside?.arrays, "lexical", Math.exp)] : null,
+      site.crosses ? ["saliency", "saliency", of("saliency"), null, null, ends(beside?.arrays, "saliency")] : null,
+      site.crosses ? ["IBM model 1", "ibm1", of("ibm1"), 0, 1, ends(beside?.arrays, "ibm1")] : null,
     ].filter(Boolean);
     const why = (beside && beside.about.why) || {};
     const reasons = { beta: why.lexical, saliency: why.saliency, ibm1: why.ibm1 };
     fill(this.beside, rows.map(([name, id, value, low, high, more]) => h("div.measure", { title: value === null && reasons[id] ? reasons[id] : "" },
       h("span", {}, name), h("output.num", { id: `cell-${id}`, data: { value: value ?? "" } }, number(value)),
-      low === null ? h("i") : h("i.bar", {}, h("b", { style: { width: `${100 * Math.max(0, Math.min(1, value ?? 0))}%` } })), more ? h("small", {}, more) : null)));
+      value === null && reasons[id] ? h("small.reason", {}, reasons[id].split(/[.:]/)[0]) : more ? h("small.num.over", { data: { interval: more } }, more) : low === null ? h("i") : h("i.bar", {}, h("b", { style: { width: `${100 * Math.max(0, Math.min(1, value ?? 0))}%` } })))));
   }
 
   showForce(site, row, column, weight, state) {
     const same = (one) => one.kind === "weight" && one.site === site.name && one.step === row && one.head === state.head;
     const set = (value) => store.set({ changes: withChange(value === null ? null : { kind: "weight", site: site.name, head: state.head, step: row, source: column, weight: value }, same) });
     const here = state.changes.find((one) => same(one) && one.source === column);
-    if (!this.context.answer.changeable) return fill(this.force);
+    const why = this.context.answer.fixed.weight;
+    if (why) return fill(this.force, h("p.hint", {}, why));
     return fill(this.force, h("label.field.wide", {}, h("span", {}, "set α"), h("input", { type: "range", id: "set-weight", min: 0, max: 1, step: 0.01, value: here ? here.weight : weight ?? 0,
       "aria-label": "Set the weight of this cell", onchange: (event) => set(Number(event.target.value)) })),
     h("button.small", { id: "force-here", onclick: () => set(1) }, "all here"), here ? h("button.small", { onclick: () => set(null) }, "undo") : null);
   }
 }
-export { colour, isDark };

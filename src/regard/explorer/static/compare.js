@@ -4,8 +4,9 @@ import { ask, isStale } from "./api.js";
 import { h, fill, wordName, percent, number } from "./dom.js";
 import { Heat, legend } from "./heat.js";
 import { store, question } from "./state.js";
-import { sidesOf, chooseSite } from "./attention.js";
+import { sidesOf, chooseSite } from "./sites.js";
 import { describe } from "./whatif.js";
+import { askSeeds, interval, isPooled, mark } from "./seeds.js";
 
 const KEPT = ["thing", "checkpoint", "source", "target", "sample", "feed", "forced", "changes", "site", "head"];
 
@@ -33,7 +34,7 @@ export class View {
     const both = [pinned, state];
     const found = [];
     for (const [n, one] of both.entries()) found.push(one ? await this.draw(one, n) : fill(this.sides[n], h("p.empty", {}, "Pin something first.")) && null);
-    this.compare(found);
+    await this.compare(found);
   }
 
   name(one) {
@@ -49,24 +50,34 @@ export class View {
       const answer = await ask("say", asked, `compare ${n}`);
       const strip = one.feed === "target" && answer.forced ? answer.forced : answer.free;
       const parts = [h("b", {}, n === 0 ? "pinned" : "now"), h("span.hint", {}, this.name(one)), h("div.words", {}, strip.steps.map((entry) => h("span.word", { title: percent(entry.p ?? 0) }, wordName(entry))))];
-      if (!answer.sites.length) { fill(this.sides[n], parts); return { strip }; }
+      if (!answer.sites.length) { fill(this.sides[n], parts); return { strip, asked: { ...asked, site: "" } }; }
       const { site, head } = chooseSite(answer, one);
-      const weights = (await ask("head", { ...asked, site: site.name, head }, `compare head ${n}`)).arrays.weights;
+      const full = { ...asked, site: site.name, head };
+      const own = this.isSeed(one);
+      const weights = ((own && (await askSeeds(this.context, "head", full, `compare head ${n}`))) || (await ask("head", full, `compare head ${n}`))).arrays.weights;
       const { rows, columns } = sidesOf(site, answer, one.feed);
       fill(this.sides[n], parts, this.heats[n].node);
       this.heats[n].show({ matrix: weights, rows, columns });
-      return { strip, weights, site };
+      return { strip, weights, site, asked: full, own };
     } catch (error) { if (!isStale(error)) throw error; return null; }
   }
 
-  compare([before, now]) {
+  /** Whether a state is one of the present configuration, so that all its seeds can be asked. */
+  isSeed(one) {
+    return this.context.seeds.some((seed) => seed.name === one.thing);
+  }
+
+  async compare([before, now]) {
     if (!before || !now) return fill(this.numbers);
-    const same = before.strip.steps.filter((entry, n) => now.strip.steps[n] && now.strip.steps[n].word === entry.word).length;
-    const rows = [["words that agree", `${same} of ${Math.max(before.strip.steps.length, now.strip.steps.length)}`]];
-    if (before.weights && now.weights && before.weights.shape.join() === now.weights.shape.join()) {
-      const away = before.weights.data.reduce((sum, value, n) => sum + Math.abs(value - now.weights.data[n]), 0) / (2 * before.weights.shape[0]);
-      rows.push(["weight that moved, mean over steps", h("output.num", { id: "moved", data: { value: away } }, number(away))]);
-    }
-    return fill(this.numbers, legend("rising", 0, 1, "α weights, one scale for both"), h("table", {}, h("tbody", {}, rows.map(([name, value]) => h("tr", {}, h("th", {}, name), h("td.num", {}, value))))));
+    const asked = { first: before.asked, second: now.asked };
+    const pooled = isPooled(this.context) && before.own && now.own;
+    const over = pooled ? await askSeeds(this.context, "apart", asked, "apart") : null;
+    const found = over ? over.mean : await ask("apart", asked, "apart").catch((error) => { if (isStale(error)) return null; throw error; });
+    if (!found) return null;
+    const ends = (name) => (over ? h("small", {}, ` ${interval(over.low[name], over.high[name])}`) : null);
+    const rows = [["words that agree", [h("output.num", { id: "same", data: { value: found.same } }, number(found.same)), ` of ${number(found.words)}`, ends("same")]]];
+    if (found.moved !== undefined) rows.push(["weight that moved, mean over steps", [h("output.num", { id: "moved", data: { value: found.moved } }, number(found.moved)), ends("moved")]]);
+    return fill(this.numbers, h("div.row", {}, legend("rising", 0, 1, "α weights, one scale for both"), mark(this.context, isPooled(this.context) && !pooled ? "; what is pinned is of another configuration: one run" : "")),
+      h("table.slim", {}, h("tbody", {}, rows.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td.num", {}, value))))));
   }
 }

@@ -54,9 +54,9 @@ export function announce(text) {
   document.getElementById("said").textContent = text;
 }
 
-/** A word as it is: special ones are marked, spaces inside of pieces shown. */
+/** A word as it is shown: pieces that go on with a word begin with +, nothing is `∅`. */
 export function wordName(entry) {
-  return entry.word === "" ? "∅" : entry.word;
+  return (entry.shown ?? entry.word) || "∅";
 }
 
 export function debounce(call, wait) {

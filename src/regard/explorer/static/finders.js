@@ -4,6 +4,7 @@ import { ask, isStale } from "./api.js";
 import { h, fill, choice, number } from "./dom.js";
 import { PALETTE } from "./colours.js";
 import { store, question } from "./state.js";
+import { askSeeds, interval, mark } from "./seeds.js";
 
 const HEADS = [["site", "attention"], ["head", "head"], ["entropy", "entropy (nats)"], ["diagonal", "on the diagonal"], ["peak", "at the largest"], ["alignment", "on the alignment"], ["agreement", "agreement with β"], ["lost", "accuracy lost without it"]];
 const SENTENCES = [["sample", "no."], ["source", "sentence"], ["said", "says"], ["length", "words"], ["error", "wrong words"], ["entropy", "entropy (nats)"], ["agreement", "agreement with β"]];
@@ -23,15 +24,26 @@ export class View {
     const which = state.finder === "heads" && this.context.answer?.sites.length ? "heads" : "sentences";
     fill(this.head, choice("what", [["sentences", "sentences"], ["heads", "heads"]], which, (value) => store.set({ finder: value }), { id: "finder" }), h("span.hint", { id: "finder-note" }, "measuring …"));
     try {
-      const found = await ask(which === "heads" ? "heads" : "sentences", { thing: state.thing, checkpoint: question().checkpoint }, "finder");
+      const asked = { thing: state.thing, checkpoint: question().checkpoint };
+      const over = await askSeeds(this.context, which, asked, "finder");
+      const found = over ? over.mean : await ask(which, asked, "finder");
+      this.ends = over ? { low: over.low.rows, high: over.high.rows } : null;
+      found.rows.forEach((row, n) => { row.place = n; });
       this.node.querySelector("#finder-note").textContent = which === "heads"
-        ? `over ${found.samples} sentences; without a head: word accuracy on ${found.tried} of them, target fed · one run`
-        : `${found.rows.length} of ${found.samples} recorded sentences · one run`;
+        ? `over ${found.samples} sentences; without a head: word accuracy on ${found.tried} of them, target fed`
+        : `${found.rows.length} of ${found.samples} recorded sentences`;
+      this.node.querySelector("#finder-note").append(" ", mark(this.context));
       this.of = which;
       this.rows = found.rows;
       this.kept = null;
       this.draw();
-    } catch (error) { if (!isStale(error)) throw error; }
+    } catch (error) {
+      if (isStale(error)) return;
+      if (error.status !== 400) throw error;
+      this.node.querySelector("#finder-note").textContent = "";
+      fill(this.brush);
+      fill(this.table, h("p.empty", {}, error.message));
+    }
   }
 
   draw() {
@@ -44,7 +56,8 @@ export class View {
     fill(this.table, h("table", {}, h("thead", {}, h("tr", {}, columns.map(([name, title]) => h("th", { "aria-sort": sort.by === name ? (sort.down ? "descending" : "ascending") : "none" },
       h("button", { onclick: () => { this.sort[this.of] = { by: name, down: sort.by === name ? !sort.down : true }; this.draw(); } }, `${title}${sort.by === name ? (sort.down ? " ↓" : " ↑") : ""}`))))),
     h("tbody", {}, rows.slice(0, 300).map((row) => h("tr", { tabindex: 0, onclick: () => this.open(row), onkeydown: (event) => event.key === "Enter" && this.open(row) },
-      columns.map(([name]) => (isText(name) ? h("td", {}, row[name]) : h("td.num", { data: { name, value: row[name] ?? "" } }, number(row[name]),
+      columns.map(([name]) => (isText(name) ? h("td", {}, row[name] ?? h("i.hint", {}, "seeds differ")) : h("td.num", { data: { name, value: row[name] ?? "" }, title: this.ends && name !== "head" && name !== "sample" ? `${interval(this.ends.low[row.place][name], this.ends.high[row.place][name])} over all seeds` : "" }, number(row[name]),
+        this.ends && !["sample", "head", "length"].includes(name) ? h("small.over", {}, interval(this.ends.low[row.place][name], this.ends.high[row.place][name], (v) => number(v, 2))) : null,
         name === "sample" || name === "head" ? null : h("div.bar", {}, h("b", { style: { width: `${(100 * Math.abs(row[name] || 0)) / most[name]}%` } }))))))))));
   }
 

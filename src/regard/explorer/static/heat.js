@@ -116,7 +116,7 @@ export class Heat {
     if (this.labelled) this.words(context, ink, style.getPropertyValue("--faint"));
     if (this.from !== null && this.from !== undefined) this.outline(context, style.getPropertyValue("--accent-2"));
     const at = this.over || this.cell;
-    if (at) this.mark(context, at, style.getPropertyValue("--accent"));
+    if (at && at[0] < rows && at[1] < columns) this.mark(context, at, style.getPropertyValue("--accent"));
     if (this.cell) this.frame(context, this.cell, style.getPropertyValue("--accent"), 2.5);
   }
 

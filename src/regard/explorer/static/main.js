@@ -6,6 +6,7 @@ import { store, asksAnew } from "./state.js";
 import { Sentence } from "./sentence.js";
 import { exportMenu } from "./exports.js";
 import { VIEWS } from "./views.js";
+import { sample, isPooled } from "./seeds.js";
 
 const bar = document.getElementById("bar");
 const rail = document.getElementById("rail");
@@ -58,8 +59,11 @@ function drawBar() {
           scrub(Math.max(1, n));
         } }), label),
     h("span.grow"),
-    thing && h("span.badge", { title: "Pictures of one run are pictures of one run." },
-      context.seeds.length > 1 ? `one of ${context.seeds.length} seeds` : "one run"),
+    thing && (context.seeds.length > 1
+      ? h("label.badge.switch", { title: "Every view over all seeds of this configuration, with 95 % intervals" },
+        h("input", { type: "checkbox", id: "over-seeds", checked: isPooled(context), onchange: (event) => store.set({ seeds: event.target.checked }) }),
+        `all ${context.seeds.length} seeds`)
+      : h("span.badge", { title: "Pictures of one run are pictures of one run." }, sample(context))),
     exportMenu(context),
     h("button.plain", { id: "theme", "aria-label": "Light or dark",
       onclick: () => { applyTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"); store.tell(["theme"]); } }, "◐"));
@@ -101,7 +105,7 @@ async function refresh(changed) {
   drawBar();
   drawRail();
   sentence.update(store.state, changed);
-  if (changed === null || asksAnew(changed) || changed.includes("view")) {
+  if (changed === null || asksAnew(changed) || changed.includes("view") || changed.includes("seeds")) {
     await sentence.say().catch(complain);
   }
   drawView(changed);

@@ -12,9 +12,9 @@ const nice = (low, high, count = 4) => {
   return found;
 };
 
-/** Lines {name, points: [[x, y]], colour}; `at` marks one x. */
+/** Lines {name, points: [[x, y]], colour, low, high}, with a band from low to high; `at` marks one x. */
 export function lines(all, { x = "", y = "", width = 460, height = 240, at = null, label = "", onpick = null } = {}) {
-  const points = all.flatMap((line) => line.points).filter((p) => Number.isFinite(p[1]));
+  const points = all.flatMap((line) => [...line.points, ...(line.low || []), ...(line.high || [])]).filter((p) => Number.isFinite(p[1]));
   if (!points.length) return h("p.hint", {}, "Nothing yet.");
   const [xs, ys] = [points.map((p) => p[0]), points.map((p) => p[1])];
   const [x0, x1] = [Math.min(...xs), Math.max(...xs)];
@@ -30,6 +30,7 @@ export function lines(all, { x = "", y = "", width = 460, height = 240, at = nul
   nice(y0, y1).map((v) => [h("line.grid", { x1: 46, x2: width - 14, y1: py(v), y2: py(v) }), h("text", { x: 40, y: py(v) + 4, "text-anchor": "end" }, number(v))]),
   nice(x0, x1, 5).map((v) => h("text", { x: px(v), y: height - 18, "text-anchor": "middle" }, number(v))),
   h("text", { x: width - 14, y: height - 4, "text-anchor": "end" }, x), h("text", { x: 46, y: 11 }, y),
+  all.map((line, n) => line.low && line.high && h("polygon.band", { points: [...line.high, ...[...line.low].reverse()].map((p) => `${px(p[0])},${py(p[1])}`).join(" "), fill: line.colour || PALETTE[n % PALETTE.length] })),
   all.map((line, n) => h("polyline", { points: line.points.map((p) => `${px(p[0])},${py(p[1])}`).join(" "), fill: "none", stroke: line.colour || PALETTE[n % PALETTE.length], "stroke-width": 1.8, "stroke-linejoin": "round" })),
   at !== null && h("line", { x1: px(at), x2: px(at), y1: 14, y2: height - 34, stroke: "var(--accent-2)", "stroke-width": 1.5, "stroke-dasharray": "4 3" }));
 }
@@ -51,7 +52,8 @@ export class Space {
         if (way && this.deep) { event.preventDefault(); this.rotate(this.turn[0] + way[0], this.turn[1] + way[1]); }
       } });
     this.switch = h("button.small", { "aria-pressed": "false", onclick: () => this.flip() }, "3-D");
-    this.node = h("div", {}, this.svg, h("div.row", {}, this.switch, h("span.hint", {}, "In 3-D, drag or use the arrow keys to turn.")));
+    this.why = h("p.empty");
+    this.node = h("div.space", {}, this.why, this.svg, h("div.row", {}, this.switch, h("span.hint", {}, "In 3-D, drag or use the arrow keys to turn.")));
   }
 
   flip() {
@@ -66,9 +68,17 @@ export class Space {
     this.draw();
   }
 
+  /** Why there is nothing to see. */
+  explain(why) {
+    this.marks = null;
+    this.node.classList.add("without");
+    this.why.textContent = why;
+  }
+
   /** marks: {points: [[x, y, z]], line, colour, size, names, faint, steps} */
   show(marks, axes) {
     Object.assign(this, { marks, axes });
+    this.node.classList.remove("without");
     this.draw();
   }
 

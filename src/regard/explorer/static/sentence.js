@@ -4,6 +4,9 @@ import { ask, isStale } from "./api.js";
 import { h, fill, percent, number, wordName, announce } from "./dom.js";
 import { colour } from "./colours.js";
 import { store, question } from "./state.js";
+import { askSeeds, interval } from "./seeds.js";
+import { chooseSite } from "./sites.js";
+import { thumbnail } from "./heat.js";
 
 export class Sentence {
   constructor(node, context) {
@@ -39,7 +42,7 @@ export class Sentence {
     document.getElementById("beam").hidden = !thing.live || thing.single;
     if (this.of !== thing) {
       this.of = thing;
-      fill(this.examples, h("option", { value: "" }, `Sentences (${thing.examples.length})`),
+      fill(this.examples, h("option", { value: "" }, thing.examples.length ? `${thing.examples.length} sentences` : "no sentences"),
         thing.examples.map((one, n) => h("option", { value: n }, `${one.source.slice(0, 60)}${one.target ? ` → ${one.target.slice(0, 40)}` : ""}`)));
     }
     if (changed && changed.some((name) => ["source", "thing", "target", "checkpoint"].includes(name))) fill(this.beam);
@@ -51,43 +54,48 @@ export class Sentence {
     try {
       const answer = await ask("say", asked, "say");
       const plain = asked.changes || asked.forced ? await ask("say", { ...asked, changes: [], forced: {} }, "plain") : answer;
-      Object.assign(this.context, { answer, plain });
-      this.draw(answer, plain);
+      const spread = await askSeeds(this.context, "say", asked, "say");
+      Object.assign(this.context, { answer, plain, spread });
+      this.draw(answer, plain, spread);
       this.context.calm();
     } catch (error) {
       if (!isStale(error)) throw error;
     }
   }
 
-  draw(answer, plain) {
+  draw(answer, plain, spread) {
     const { state } = store;
     const changed = answer !== plain;
     const rows = [h("div.strip", {}, h("span.who", {}, "source"), h("div.words", {}, answer.source.map((entry, n) =>
       h("button.word.src", { class: `word src${entry.special ? " special" : ""}`, draggable: true, data: { step: n },
         onclick: () => store.set({ side: "encoder", step: n }),
         ondragstart: (event) => event.dataTransfer.setData("text/plain", JSON.stringify({ side: "encoder", step: n, sentence: state.source })) }, wordName(entry)))))];
-    rows.push(this.strip("output", "says freely", answer.free, changed ? plain.free : null, true));
-    if (answer.forced) rows.push(this.strip("forced", "with the target fed", answer.forced, changed ? plain.forced : null, false));
+    rows.push(this.strip("output", "says freely", answer.free, changed ? plain.free : null, true, spread && ["mean", "low", "high"].map((end) => spread[end].free.steps)));
+    if (answer.forced) rows.push(this.strip("forced", "with the target fed", answer.forced, changed ? plain.forced : null, false, spread && ["mean", "low", "high"].map((end) => spread[end].forced?.steps || [])));
     if (!answer.free.ended) rows.push(h("p.hint", {}, "It did not come to an end; cut here."));
     fill(this.out, rows);
     announce(`It says: ${answer.free.steps.map(wordName).join(" ")}`);
   }
 
-  strip(id, who, strip, before, free) {
+  /** One row of output words; `seeds` are the same steps over all seeds: mean, low, high. */
+  strip(id, who, strip, before, free, seeds = null) {
     const { state } = store;
     const words = strip.steps.map((entry, n) => {
       const other = before && (!before.steps[n] || before.steps[n].word !== entry.word);
       const forced = free && state.forced[n] !== undefined;
       const wrong = !free && entry.top && entry.top[0][0] !== entry.word;
       const kind = ["word", entry.special && "special", other && "other", forced && "forced", wrong && "wrong"].filter(Boolean).join(" ");
-      const sure = entry.p ?? null;
-      return h("button", { class: kind, data: { step: n }, "aria-haspopup": "dialog",
-        title: entry.top ? entry.top.slice(0, 4).map(([w, p]) => `${w} ${percent(p)}`).join("   ") : "",
+      const [mean, low, high] = seeds ? seeds.map((steps) => steps[n]?.p ?? null) : [];
+      const sure = mean ?? entry.p ?? null;
+      const over = seeds && mean !== null ? `${percent(mean)}, ${interval(low, high, percent)} over ${this.context.seeds.length} seeds; ${percent(seeds[0][n].first)} of them would say it` : "";
+      return h("button", { class: kind, data: { step: n, p: sure ?? "" }, "aria-haspopup": "dialog",
+        title: over ? over : entry.top ? entry.top.slice(0, 4).map(([w, p]) => `${w} ${percent(p)}`).join("   ") : "",
         "aria-label": `${wordName(entry)}${sure === null ? "" : `, ${percent(sure)}`}`,
         onclick: (event) => this.candidates(event.currentTarget, entry, n, free) },
       h("span", {}, wordName(entry)),
       wrong && h("small", {}, `says ${entry.top[0][0]}`),
-      sure === null ? null : h("i.sure", { style: { width: `${Math.max(3, 100 * sure)}%`, background: colour("rising", 0.35 + 0.65 * sure) } }));
+      sure === null ? null : h("i.sure", { style: { width: `${Math.max(3, 100 * sure)}%`, background: colour("rising", 0.35 + 0.65 * sure) } }),
+      seeds && low !== null ? h("i.spread", { style: { left: `calc(4px + ${100 * low}% - ${8 * low}px)`, width: `calc(${100 * (high - low)}% - ${8 * (high - low)}px)` } }) : null);
     });
     const undo = free && Object.keys(state.forced).length ? h("button.plain.small", { id: "unforce", onclick: () => store.set({ forced: {} }) }, "let it speak") : null;
     const pick = h("button.who", { id: `feed-${id}`, "aria-pressed": String((state.feed === "own") === free),
@@ -109,7 +117,7 @@ export class Sentence {
     const pop = h("div.pop", { role: "dialog", "aria-label": `Candidates at step ${step + 1}`, onkeydown: (event) => event.key === "Escape" && close() },
       h("header", {}, h("b", {}, `Step ${step + 1}`), h("button.plain", { "aria-label": "Close", onclick: close }, "×")),
       (entry.top || []).map(([word, p]) => h("button.candidate", { class: `candidate${word === entry.word ? " now" : ""}`, disabled: !free, onclick: () => force(word) },
-        h("span", {}, word), h("i", { style: { width: `${Math.max(1, 100 * p)}%` } }), h("span.num", {}, percent(p)))),
+        h("span", { title: word }, word), h("i", { style: { width: `${Math.max(1, 100 * p)}%` } }), h("span.num", {}, percent(p)))),
       free ? typed : h("p.hint", {}, "Here the target is fed. Force words in the row above."));
     const box = button.getBoundingClientRect();
     document.body.append(pop);
@@ -141,18 +149,35 @@ export class Sentence {
     const root = { step: -1, id: -1 };
     rank.set(-1, tree.filter((n) => n.parent === -1).map((n) => rank.get(n.id)).reduce((a, b, _, all) => a + b / all.length, 0));
     const parent = (node) => tree.find((other) => other.id === node.parent) || root;
-    const after = (node) => (node.id === -1 ? 0 : Math.min(wide - 14, 7 * node.word.length + 3));
+    const after = (node) => (node.id === -1 ? 0 : Math.min(wide - 14, 7 * node.shown.length + 3));
     const choose = (node) => store.set({ forced: Object.fromEntries(node.path.map((word, n) => [n, word])), feed: "own" });
-    fill(this.beam, h("svg", { width: 60 + (depth + 1) * wide, height: 24 + leaves.length * tall, role: "img", "aria-label": `Beam of ${leaves.length} sequences` },
+    fill(this.beam, h("div.tree", {}, h("svg", { width: 60 + (depth + 1) * wide, height: 24 + leaves.length * tall, role: "img", "aria-label": `Beam of ${leaves.length} sequences` },
       tree.map((node) => h("path", { d: `M${x(parent(node)) + after(parent(node))} ${y(parent(node))} C${x(parent(node)) + wide / 2} ${y(parent(node))} ${x(node) - wide / 2} ${y(node)} ${x(node) - 6} ${y(node)}`,
         class: node.best ? "edge best" : "edge", "stroke-width": 1 + 4 * Math.exp(node.log_p) })),
       tree.map((node) => h("g", { class: `leaf${node.best ? " best" : ""}${node.ended ? " ended" : ""}`, tabindex: 0, role: "button", "aria-label": `${node.path.join(" ")}, log-probability ${number(node.score)}`,
         onclick: () => choose(node), onkeydown: (event) => event.key === "Enter" && choose(node) },
       h("title", {}, `${node.path.join(" ")}   log p ${number(node.score)}`),
-      h("text", { x: x(node), y: y(node) + 4 }, `${node.word}${node.ended ? ` ${number(node.score)}` : ""}`)))),
+      h("text", { x: x(node), y: y(node) + 4 }, `${node.shown}${node.ended ? ` ${number(node.score)}` : ""}`))))),
+    this.hypotheses(tree.filter((node) => node.ended), choose),
     h("p.hint", {}, "Choose a node: it is forced, and every view shows the attention and states of that sequence. Numbers are log-probabilities."));
     const top = Math.max(...tree.filter((node) => node.best).map((node) => y(node)), 0);
-    this.beam.scrollTop = Math.max(0, top - this.beam.clientHeight / 2);
+    const box = this.beam.querySelector(".tree");
+    box.scrollTop = Math.max(0, top - box.clientHeight / 2);
     return null;
+  }
+
+  /** Every hypothesis that ended, likeliest first, with its own attention to the source. */
+  hypotheses(ended, choose) {
+    const { answer } = this.context;
+    const { site, head } = chooseSite(answer, store.state);
+    if (!site) return null;
+    const shown = ended.sort((a, b) => b.score - a.score).slice(0, 8);
+    return h("div.film", { id: "hypotheses" }, shown.map((node) => {
+      const canvas = h("canvas");
+      const forced = Object.fromEntries(node.path.map((word, n) => [n, word]));
+      ask("head", { ...question({ feed: "own", forced }), site: site.name, head }).then((found) => thumbnail(canvas, found.arrays.weights)).catch(() => {});
+      return h("button.thumb.frame", { class: `thumb frame${node.best ? " best" : ""}`, title: node.path.join(" "), "aria-label": `${node.path.join(" ")}, log-probability ${number(node.score)}, its attention`, data: { score: node.score }, onclick: () => choose(node) },
+        canvas, h("small.num", {}, `log p ${number(node.score)}`), h("small", {}, node.path.join(" ")));
+    }));
   }
 }

@@ -5,6 +5,7 @@ import { h, fill, number, wordName, choice } from "./dom.js";
 import { PALETTE } from "./colours.js";
 import { store, question } from "./state.js";
 import { Space } from "./plot.js";
+import { isPooled, mark } from "./seeds.js";
 
 const [ENCODER, DECODER, HERE] = [PALETTE[0], PALETTE[1], PALETTE[2]];
 
@@ -14,6 +15,7 @@ export class View {
     this.paths = new Space("Temporal components of encoder and decoder", (side, step) => store.set({ side, step }));
     this.words = new Space("Input components of words", (side, step) => store.set({ side, step }));
     this.near = h("div", { id: "neighbours" });
+    this.seeds = h("section.card.broad", { id: "space-seeds", hidden: true });
     this.samples = h("span.hint");
     this.head = h("div.row");
     this.node = h("div.cards", {},
@@ -21,6 +23,7 @@ export class View {
         h("p.hint", {}, "Blue: encoder, orange: decoder, mean state μ at each step; hollow: the present sentence's states h.")),
       h("section.card", {}, h("header", {}, h("h2", {}, "What words add")), this.words.node,
         h("p.hint", {}, "Crosses with names: input components χ; faint: states of the same words; hollow: the present sentence, h − μ.")),
+      this.seeds,
       h("section.card.broad", {}, h("header", {}, h("h2", {}, "Nearest recorded states"), this.head), this.near));
   }
 
@@ -30,16 +33,41 @@ export class View {
     const asked = question();
     try {
       const found = await ask("spaces", asked, "spaces");
-      this.samples.textContent = `axes fixed over ${found.samples} sentences · one run`;
+      fill(this.samples, `axes fixed over ${found.samples} sentences `, h("span.sample", {}, "one run"));
       const names = { encoder: answer.source.map(wordName), decoder: (state.feed === "target" && answer.forced ? answer.forced : answer.free).fed.map(wordName) };
       this.drawPaths(found.paths, names);
       this.drawWords(found.words, names);
+      await this.drawSeeds(asked);
       await this.drawNear(state, names);
-    } catch (error) { if (!isStale(error)) throw error; }
+    } catch (error) {
+      if (isStale(error)) return;
+      if (error.status !== 400) throw error;
+      for (const space of [this.paths, this.words]) space.explain(error.message);
+      fill(this.near, h("p.empty", {}, "Neighbours are looked for in recorded sentences, and there are none."));
+    }
+  }
+
+  /** Every run has axes of its own, so paths stand side by side; what they measure is averaged. */
+  async drawSeeds(asked) {
+    const pooled = isPooled(this.context);
+    this.seeds.hidden = !pooled;
+    if (!pooled) return;
+    fill(this.seeds, h("p.hint", {}, "every seed is recorded …"));
+    const names = this.context.seeds.map((one) => one.name);
+    const measured = await ask("inspect", { things: names, instrument: "trajectories", settings: {} }, "spaces seeds");
+    const small = [];
+    for (const one of this.context.seeds) {
+      const { paths } = await ask("spaces", { ...asked, thing: one.name }, `space ${one.name}`);
+      const space = new Space(`Mean states of seed ${one.seed}`);
+      if (!paths.why) space.show([{ points: paths.encoder, line: true, colour: ENCODER, size: 3 }, { points: paths.decoder, line: true, colour: DECODER, size: 3 }], paths.axes);
+      small.push(h("figure", {}, space.svg, h("figcaption.hint", {}, `seed ${one.seed}`)));
+    }
+    fill(this.seeds, h("header", {}, h("h2", {}, "The same in every seed"), h("span.hint", {}, "axes are each run's own, so pictures stand side by side and numbers are averaged"), mark(this.context)),
+      h("div.multiples", {}, small), h("table.slim", { id: "measured-paths" }, h("thead", {}, h("tr", {}, measured.columns.map((c) => h("th", {}, c)))), h("tbody", {}, measured.rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell)))))));
   }
 
   drawPaths(paths, names) {
-    if (paths.why) return fill(this.paths.svg, h("text", { x: 20, y: 40 }, paths.why));
+    if (paths.why) return this.paths.explain(paths.why);
     const steps = (points) => points.map((_, n) => `step ${n + 1}`);
     const marks = [
       { points: paths.encoder, line: true, colour: ENCODER, names: steps(paths.encoder), size: 2.6 },
@@ -50,7 +78,7 @@ export class View {
   }
 
   drawWords(words, names) {
-    if (words.why) return fill(this.words.svg, h("text", { x: 20, y: 40 }, words.why));
+    if (words.why) return this.words.explain(words.why);
     const marks = [
       ...words.clouds.map((points, n) => ({ points, colour: PALETTE[n % PALETTE.length], faint: true, size: 2 })),
       { points: words.points, colour: "var(--ink)", names: words.words, named: true, size: 3.4 },

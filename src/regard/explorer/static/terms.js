@@ -16,8 +16,9 @@ export function factorsOf(state) {
 export class Terms {
   constructor() {
     this.cells = [];
+    this.names = [];
     this.outputs = [];
-    const grid = h("div.terms", { role: "table", "aria-label": "Nine terms of the score" },
+    const grid = this.grid = h("div.terms", { role: "table", "aria-label": "Nine terms of the score" },
       h("span.corner", { title: "rows: the decoder's part; columns: the encoder's" }, "dec · enc"),
       PARTS.map(([, sign, name]) => h("span.head", {}, h("b", {}, sign), h("small", {}, name))));
     PARTS.forEach(([ours, sign, name], row) => {
@@ -25,11 +26,13 @@ export class Terms {
       PARTS.forEach(([theirs, other], column) => {
         const n = 3 * row + column;
         const output = h("output.num", { id: `term-${n}` }, "–");
+        const spread = h("small.num.over");
         const slider = h("input", { type: "range", min: 0, max: 2, step: 0.05, value: 1, id: `factor-${n}`,
           "aria-label": `Factor of ${ours} times ${theirs}`,
           oninput: () => this.change(n, Number(slider.value)), ondblclick: () => this.change(n, 1) });
-        const cell = h("div.term", { title: `${sign}·${other}` }, h("small", {}, `${sign}·${other}`), output, slider);
-        this.cells.push({ cell, output, slider });
+        this.names.push(`${sign}·${other}`);
+        const cell = h("div.term", {}, spread, output, slider);
+        this.cells.push({ cell, output, slider, spread });
         grid.append(cell);
       });
     });
@@ -51,24 +54,28 @@ export class Terms {
   show(values, { exact, samples, known, cell, why } = {}) {
     const factors = factorsOf(store.state);
     const most = values ? Math.max(...values.map(Math.abs), 1e-9) : 1;
-    this.cells.forEach(({ cell: node, output, slider }, n) => {
+    this.cells.forEach(({ cell: node, output, slider, spread }, n) => {
       const value = values ? values[n] * factors[n] : null;
       output.textContent = values ? number(value) : "–";
+      node.title = values && values.low ? `${number(values.low[n])} to ${number(values.high[n])} over all seeds` : this.names[n];
       output.dataset.value = values ? values[n] : "";
+      spread.textContent = values && values.low ? `±${number((values.high[n] - values.low[n]) / 2, 2)}` : this.names[n];
       node.style.background = values ? colour("signed", value, -most, most) : "";
       const dark = values && isDark("signed", value, -most, most);
       node.classList.toggle("light-text", Boolean(dark));
       node.classList.toggle("dark-text", Boolean(values && !dark));
       if (document.activeElement !== slider) slider.value = factors[n];
       slider.disabled = exact === false || Boolean(why);
+      slider.hidden = slider.disabled;
       node.classList.toggle("turned", factors[n] !== 1);
     });
     const total = values ? values.reduce((sum, value, n) => sum + value * factors[n], 0) : null;
     fill(this.sum, h("span", {}, "Σ"), h("output.num", { id: "term-sum", data: { value: total ?? "" } }, number(total)),
       factors.some((f) => f !== 1) && values ? h("span.hint", {}, `(was ${number(values.reduce((a, b) => a + b, 0))})`) : null);
     const notes = why ? [why] : [];
+    this.grid.hidden = Boolean(why);
     if (exact === false) notes.push("Scores here are not products: terms are by substitution and do not add up; sliders are off.");
-    if (samples) notes.push(`Means over ${samples} sentences of this model.`);
+    if (samples) notes.push(`Means over ${number(samples)} sentences.`);
     if (known && cell && (cell[0] >= known[0] || cell[1] >= known[1])) notes.push("Beyond the recorded lengths μ is unknown; it is in Δ there.");
     this.reset.hidden = factors.every((factor) => factor === 1);
     this.hint.textContent = notes.join(" ");

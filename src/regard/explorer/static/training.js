@@ -1,12 +1,13 @@
 // Training time: curves, live while a run trains, and the sentence at every checkpoint.
 
 import { ask, isStale } from "./api.js";
-import { h, fill, choice, number, percent, wordName } from "./dom.js";
+import { h, fill, choice, percent, wordName } from "./dom.js";
 import { store, question } from "./state.js";
 import { lines, key } from "./plot.js";
 import { thumbnail } from "./heat.js";
-import { chooseSite } from "./attention.js";
+import { chooseSite } from "./sites.js";
 import { PALETTE } from "./colours.js";
+import { askSeeds, mark } from "./seeds.js";
 
 export class View {
   constructor(context) {
@@ -22,7 +23,7 @@ export class View {
 
   async update(state) {
     if (this.context.thing.kind !== "run") {
-      fill(this.node, h("p.empty", {}, "A recording has no training time. Open its run."));
+      fill(this.node, h("p.empty", {}, this.context.thing.kind === "recording" ? "A recording has no training time. Open its run." : "This model came without its training: there are no checkpoints and no curves."));
       return;
     }
     await this.drawCurves(state);
@@ -30,16 +31,19 @@ export class View {
   }
 
   async drawCurves(state) {
-    const found = await ask("curves", { thing: state.thing }, "curves", true).catch((error) => { if (isStale(error)) return null; throw error; });
+    const asked = { thing: state.thing };
+    const found = await ask("curves", asked, "curves", true).catch((error) => { if (isStale(error)) return null; throw error; });
     if (!found) return;
+    const over = await askSeeds(this.context, "curves", asked, "curves");
     const names = Object.keys(found.curves);
     const wanted = names.includes(this.metric) ? this.metric : names.find((n) => n.endsWith(" accuracy")) || names[0];
-    const split = (name) => ({ name, points: found.curves[name] });
+    const pooled = (end, name) => over?.[end].curves[name];
+    const split = (name) => ({ name, points: pooled("mean", name) || found.curves[name], low: pooled("low", name), high: pooled("high", name) });
     const shown = names.filter((n) => n.split(" ").slice(1).join() === wanted.split(" ").slice(1).join()).map(split);
     const at = /^\d+$/.test(state.checkpoint) ? Number(state.checkpoint) : null;
     const nearest = (x) => found.checkpoints.reduce((best, c) => (Math.abs(c - x) < Math.abs(best - x) ? c : best), found.checkpoints[0]);
     fill(this.curves, choice("metric", names, wanted, (value) => { this.metric = value; this.drawCurves(store.state); }, { id: "metric" }),
-      lines(shown, { x: "update", y: wanted.split(" ").slice(1).join(" "), at, onpick: (x) => store.set({ checkpoint: String(nearest(x)) }) }), key(shown));
+      lines(shown, { x: "update", y: wanted.split(" ").slice(1).join(" "), at, onpick: (x) => store.set({ checkpoint: String(nearest(x)) }) }), h("div.row", {}, key(shown), mark(this.context)));
     this.node.querySelector("#live").textContent = found.done ? `finished, ${found.updates} updates` : "training now: drawn anew every two seconds";
     clearTimeout(this.timer);
     if (!found.done) this.timer = setTimeout(() => { if (this.node.isConnected) this.drawCurves(store.state).catch(() => {}); }, 2000);
@@ -51,7 +55,8 @@ export class View {
     const { site, head } = answer.sites.length ? chooseSite(answer, state) : { site: null };
     const most = 14;
     const kept = checkpoints.length <= most ? checkpoints : Array.from({ length: most }, (_, n) => checkpoints[Math.round((n * (checkpoints.length - 1)) / (most - 1))]);
-    const points = [];
+    const sure = { mean: [], low: [], high: [] };
+    const meanP = (answer) => { const { steps } = answer.forced || answer.free; return steps.reduce((sum, step) => sum + step.p, 0) / steps.length; };
     const frames = kept.map((checkpoint) => h("button.thumb.frame", { "aria-label": `update ${checkpoint}`, "aria-pressed": String(String(checkpoint) === state.checkpoint), onclick: () => store.set({ checkpoint: String(checkpoint) }) }, h("canvas"), h("small.num", {}, `update ${checkpoint}`)));
     fill(this.film, frames);
     const mine = (this.run = Symbol("run"));
@@ -59,8 +64,8 @@ export class View {
       const asked = { ...question({ checkpoint: String(checkpoint), changes: [], forced: {} }) };
       const said = await ask("say", asked);
       if (this.run !== mine) return;
-      const strip = said.forced || said.free;
-      points.push([checkpoint, strip.steps.reduce((sum, step) => sum + step.p, 0) / strip.steps.length]);
+      const over = await askSeeds(this.context, "say", asked, "");
+      for (const end of ["mean", "low", "high"]) sure[end].push([checkpoint, meanP(over ? over[end] : said)]);
       if (site) {
         const found = (await ask("head", { ...asked, feed: said.forced ? "target" : "own", site: site.name, head })).arrays.weights;
         if (this.run !== mine) return;
@@ -69,7 +74,7 @@ export class View {
       frames[n].title = said.free.steps.map(wordName).join(" ");
       frames[n].append(h("small", {}, said.free.steps.map(wordName).join(" ").slice(0, 26)));
     }
-    fill(this.sure, lines([{ name: "p", points, colour: PALETTE[2] }], { x: "update", y: "probability" }), h("p.hint", {}, `now ${percent(points[points.length - 1][1])}; one run`));
-    number(0);
+    const several = sure.low.some((point, n) => point[1] !== sure.mean[n][1]);
+    fill(this.sure, lines([{ name: "p", points: sure.mean, colour: PALETTE[2], ...(several ? { low: sure.low, high: sure.high } : {}) }], { x: "update", y: "probability" }), h("div.row", {}, h("span.hint", {}, `at the last: ${percent(sure.mean[sure.mean.length - 1][1])}`), mark(this.context)));
   }
 }

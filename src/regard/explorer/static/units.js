@@ -6,6 +6,7 @@ import { Heat, legend } from "./heat.js";
 import { PALETTE } from "./colours.js";
 import { store, question, withChange } from "./state.js";
 import { lines } from "./plot.js";
+import { askSeeds, interval, isPooled, mark } from "./seeds.js";
 
 const transpose = ({ shape: [rows, columns], data }) => {
   const found = new Float32Array(rows * columns);
@@ -29,7 +30,9 @@ export class View {
   async update(state) {
     if (!this.context.answer) return;
     try {
-      this.found = await ask("units", { ...question(), side: state.side, label: state.probe }, "units");
+      const asked = { ...question(), side: state.side, label: state.probe };
+      this.found = await ask("units", asked, "units");
+      this.over = state.probe === "none" ? null : await askSeeds(this.context, "units", asked, "units");
     } catch (error) { if (isStale(error)) return; throw error; }
     const names = Object.keys(this.found.arrays);
     if (!names.includes(this.array)) this.array = "states";
@@ -50,7 +53,7 @@ export class View {
     const range = gates ? { kind: "rising", low: 0, high: 1 } : { kind: "signed", low: -reach, high: reach };
     const units = Array.from({ length: matrix.shape[0] }, (_, n) => ({ word: String(n) }));
     this.heat.show({ matrix, rows: units, columns: this.words, ...range, cell: this.heat.cell });
-    fill(this.legend, legend(range.kind, range.low, range.high, gates ? "gate: shut to open" : "state"), h("span.hint", {}, `${matrix.shape[0]} units down, words across · one run`));
+    fill(this.legend, legend(range.kind, range.low, range.high, gates ? "gate: shut to open" : "state"), h("span.hint", {}, `${matrix.shape[0]} units down, words across`), h("span.sample", {}, isPooled(this.context) ? "one run: unit 3 of another seed is another unit; the probe reads all seeds" : "one run"));
     this.showUnit(this.heat.cell || [0, 0]);
   }
 
@@ -61,15 +64,17 @@ export class View {
     const { side } = store.state;
     fill(this.unit, h("h3", {}, `Unit ${unit}`), lines(series, { x: "step", y: "value", height: 210, label: `Unit ${unit} along the sentence` }),
       h("div.chips", {}, series.map((one) => h("span.scale", {}, h("span", { style: { width: "14px", height: "3px", background: one.colour } }), one.name))),
-      this.context.thing.live ? h("button.small", { onclick: () => store.set({ view: "whatif", changes: withChange({ kind: "unit", side, unit }, (one) => one.kind === "unit" && one.side === side && one.unit === unit) }) }, "take it out") : null);
+      !this.context.answer.fixed.unit ? h("button.small", { onclick: () => store.set({ view: "whatif", changes: withChange({ kind: "unit", side, unit }, (one) => one.kind === "unit" && one.side === side && one.unit === unit) }) }, "take it out") : null);
   }
 
+  /** What the probe reads off each step; over seeds, how many of them read it rightly. */
   drawReading() {
     const { reading } = this.found.about;
     if (!reading) return fill(this.reading, h("p.hint", {}, "Let a linear probe read the word or the position off each state."));
-    return fill(this.reading, h("h3", {}, `A probe reads the ${reading.label}`), h("div.words", {}, this.words.map((entry, n) => {
-      const right = reading.label === "word" ? reading.words[n] === entry.word : Number(reading.words[n]) === n;
-      return h("span.word", { class: right ? "word" : "word other" }, wordName(entry), h("small", {}, reading.words[n]));
-    })), h("p.hint", {}, `Right on ${percent(reading.accuracy)} of held-out steps (${number(reading.steps)} recorded). Marked: read wrongly here.`));
+    const ends = this.over && ["mean", "low", "high"].map((end) => this.over.about[end].reading);
+    const accuracy = ends ? ends[0].accuracy : reading.accuracy;
+    return fill(this.reading, h("h3", {}, `A probe reads the ${reading.label}`), h("div.words", { id: "readings" }, this.words.map((entry, n) =>
+      h("span.word", { class: reading.right[n] ? "word" : "word other", data: { right: ends ? ends[0].right[n] : reading.right[n] } }, wordName(entry), h("small", {}, ends ? `${percent(ends[0].right[n])}` : reading.words[n])))),
+    h("p.hint", {}, "Right on ", h("output.num", { id: "probe-accuracy", data: { value: accuracy } }, percent(accuracy)), ends ? ` (${interval(ends[1].accuracy, ends[2].accuracy, percent)})` : "", ` of held-out steps (${number(reading.steps)} recorded). ${ends ? "Below each word: the share of seeds that read it rightly." : "Marked: read wrongly here."} `, mark(this.context)));
   }
 }

@@ -4,8 +4,9 @@ import { ask, isStale } from "./api.js";
 import { h, fill, choice, number, percent, wordName } from "./dom.js";
 import { Heat, legend } from "./heat.js";
 import { store, question, withChange } from "./state.js";
-import { sidesOf, chooseSite } from "./attention.js";
-import { difference, range } from "./matrices.js";
+import { sidesOf, chooseSite } from "./sites.js";
+import { range } from "./matrices.js";
+import { askSeeds, interval, mark } from "./seeds.js";
 
 const SIGNS = { temporal: "μ", input: "χ", delta: "Δ" };
 
@@ -24,7 +25,7 @@ export class View {
   constructor(context) {
     this.context = context;
     this.list = h("div.chips", { id: "changes" });
-    this.forms = h("div.cards");
+    this.forms = h("div.forms");
     this.heat = new Heat({ label: "Difference of attention weights" });
     this.heat.node.style.height = "340px";
     this.legend = h("div");
@@ -43,7 +44,7 @@ export class View {
       h("button", { "aria-label": `Take away: ${describe(one)}`, onclick: () => store.set({ changes: state.changes.filter((_, k) => k !== n) }) }, "×"))) : h("span.hint", {}, "None: the model as it is."),
     state.changes.length > 1 ? h("button.small", { onclick: () => store.set({ changes: [] }) }, "take all away") : null);
     if (this.formsOf !== this.context.thing) this.drawForms(answer, state);
-    this.drawOutput(answer, plain || answer);
+    this.drawOutput(answer, plain || answer, this.context.spread);
     if (answer.sites.length) await this.drawHeat(answer, state);
   }
 
@@ -59,20 +60,32 @@ export class View {
     const value = (form, name) => form.querySelector(`[name=${name}]`).value;
     const form = (title, children, make) => {
       const made = h("form.row", { onsubmit: (event) => { event.preventDefault(); const change = make((name) => value(made, name)); if (change) this.add(change); } },
-        h("b", { style: { flexBasis: "100%", fontSize: "13px" } }, title), children, h("button.small.main", { type: "submit" }, "put on"));
+        h("b.form-title", {}, title), children, h("button.small.main", { type: "submit" }, "put on"));
       return made;
     };
     const pick = (label, name, options, chosen) => choice(label, options, chosen, () => {}, { name });
     const integer = (label, name, max) => h("label.field", {}, h("span", {}, label), h("input", { type: "number", name, min: 0, max, value: 0, style: { width: "74px" } }));
+    const { fixed } = answer;
     const forms = [];
+    const add = (kind, made) => { if (!fixed[kind]) forms.push(made); };
+    add("state", this.stateForm(answer, state)); // first, so that both sentences are in sight while one drags
     if (crossing.length) {
-      forms.push(form("Without a component", [pick("", "part", [["temporal", "μ time"], ["input", "χ word"], ["delta", "Δ rest"]]), pick("in the", "where", ["queries", "keys", "alignment", "context"], "alignment"), pick("of", "site", crossing, crossing[crossing.length - 1])],
+      add("part", form("Without a component", [pick("", "part", [["temporal", "μ time"], ["input", "χ word"], ["delta", "Δ rest"]]), pick("in the", "where", ["queries", "keys", "alignment", "context"], "alignment"), pick("of", "site", crossing, crossing[crossing.length - 1])],
         (get) => ({ kind: "part", part: get("part"), where: get("where"), site: get("site") })));
-      forms.push(form("Without a head", [pick("", "site", sites, site.name), integer("head", "head", 64)], (get) => ({ kind: "head", site: get("site"), head: Number(get("head")) })));
+      add("head", form("Without a head", [pick("", "site", sites, site.name), integer("head", "head", 64)], (get) => ({ kind: "head", site: get("site"), head: Number(get("head")) })));
     }
-    forms.push(form("Without a unit", [pick("of the", "side", ["encoder", "decoder"]), integer("unit", "unit", 99999)], (get) => ({ kind: "unit", side: get("side"), unit: Number(get("unit")) })));
-    forms.push(this.stateForm(answer, state));
-    fill(this.forms, forms);
+    add("unit", form("Without a unit", [pick("of the", "side", ["encoder", "decoder"]), integer("unit", "unit", 99999)], (get) => ({ kind: "unit", side: get("side"), unit: Number(get("unit")) })));
+    fill(this.forms, forms, this.reasons(answer));
+  }
+
+  /** What cannot be changed here, and why; each reason once. */
+  reasons({ fixed }) {
+    const names = { part: "components", terms: "terms", head: "heads", weight: "weights", unit: "units", state: "states" };
+    const why = new Map();
+    for (const [kind, reason] of Object.entries(fixed)) why.set(reason, [...(why.get(reason) || []), names[kind]]);
+    const { maker } = this.context.things.find((one) => one.name === this.context.thing.name) || {};
+    return h("div.reasons", { id: "reasons" }, [...why].map(([reason, kinds]) => h("p.hint", {}, h("b", {}, `${kinds.join(", ")}: `), reason)),
+      maker ? h("button.small", { id: "go-live", onclick: () => store.set({ thing: maker, checkpoint: "reported", sample: null, changes: [], forced: {}, target: "" }) }, "take this sentence to its model") : null);
   }
 
   /** A state from a second sentence: dragged onto a word, or by number. */
@@ -96,36 +109,38 @@ export class View {
         onclick: () => { if (held !== null) put(held, n); } }, wordName(entry))));
     };
     const form = h("form", { style: { display: "grid", gap: "6px" }, onsubmit: (event) => { event.preventDefault(); draw(); } },
-      h("b", { style: { fontSize: "13px" } }, "With a state of a second sentence"), h("div.row", {}, box),
-      h("span.hint", {}, "Drag a state of the second sentence onto a word of the present one; or choose both."), words, target);
+      h("b.form-title", {}, "With a state of a second sentence"), h("div.row", {}, box),
+      h("span.hint", {}, "Drag a state of the second sentence (above) onto a word of the present one (below); or choose both."), words, target);
     if (state.other) draw();
     return form;
   }
 
-  drawOutput(answer, plain) {
+  drawOutput(answer, plain, spread) {
     const before = plain.free.steps;
     const now = answer.free.steps;
+    const over = spread && ["mean", "low", "high"].map((end) => spread[end].free.steps);
     const count = Math.max(before.length, now.length);
     const row = (name, steps, other) => h("tr", {}, h("th", { scope: "row" }, name), Array.from({ length: count }, (_, n) => {
       const entry = steps[n];
       const differs = entry && other && (!other[n] || other[n].word !== entry.word);
       return h("td", {}, entry ? h(differs ? "b" : "span", differs ? { style: { color: "var(--accent-2)" } } : {}, wordName(entry)) : "", entry && entry.p !== undefined ? h("div.hint.num", {}, percent(entry.p)) : null);
     }));
-    fill(this.output, h("div.scroll", {}, h("table", {}, h("tbody", {}, row("before", before, null), row("now", now, before)))));
+    fill(this.output, h("div.scroll", {}, h("table", {}, h("tbody", {}, row("before", before, null), row("now", now, before),
+      over ? h("tr", {}, h("th", { scope: "row" }, `${this.context.seeds.length} seeds, now`), now.map((_, n) => h("td.hint.num", {}, over[0][n] ? `${percent(over[0][n].p)} ${interval(over[1][n].p, over[2][n].p, percent)}` : ""))) : null))), mark(this.context));
   }
 
   async drawHeat(answer, state) {
     const { site, head } = chooseSite(answer, state);
     const asked = { ...question(), site: site.name, head };
     try {
-      const now = (await ask("head", asked, "what now")).arrays.weights;
-      const before = asked.changes ? (await ask("head", { ...asked, changes: [] }, "what before")).arrays.weights : now;
-      const same = now.shape.join() === before.shape.join();
-      const matrix = same ? difference(now, before) : now;
+      const over = await askSeeds(this.context, "difference", asked, "what");
+      const { about, arrays } = over || (await ask("difference", asked, "what"));
+      const same = (over ? about.mean : about).same;
+      const matrix = same ? arrays.difference : arrays.weights;
       const { rows, columns } = sidesOf(site, answer, state.feed);
       const { kind, low, high } = same ? range("difference", matrix) : { kind: "rising", low: 0, high: 1 };
       this.heat.show({ matrix, rows, columns, kind, low, high, from: asked.changes ? (answer.reach || {})[site.name] ?? null : null });
-      fill(this.legend, legend(kind, low, high, same ? `Δα in ${site.name}, head ${head}` : "the output has another length: α now"));
+      fill(this.legend, legend(kind, low, high, same ? `Δα in ${site.name}, head ${head}` : "the output has another length: α now"), mark(this.context));
     } catch (error) { if (!isStale(error)) throw error; }
   }
 }

@@ -15,7 +15,14 @@ from regard.instruments._settings import Count
 from regard.instruments.components._terms import TERMS, nine_terms, substituted_terms
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, Measured, Result, to_floats
-from regard.recordings.decomposition import Components, SiteComponents, as_tensor
+from regard.recordings.adding import Stats, Summed, add_up
+from regard.recordings.decomposition import (
+    Components,
+    HeadSums,
+    SiteComponents,
+    StateSums,
+    as_tensor,
+)
 from regard.recordings.recording import Chunk, Recording
 from regard.recordings.site import Site
 from regard.recordings.storage import Array
@@ -65,13 +72,24 @@ class Totals:
         self.samples: list[Array] = []  # per piece (sample, term), sums over all else
         self.places: list[Array] = []  # per piece (sample,), how many were summed
 
-    def merge(self, other: Totals) -> Totals:
-        """The totals of both, in place."""
-        for name in ("absolute", "signed", "counts", "pairs"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.samples += other.samples
-        self.places += other.places
-        return self
+    @classmethod
+    def of(cls, stats: Stats, common: tuple[Array, Array]) -> Totals:
+        """The totals that some statistics are of."""
+        heads, terms, target = stats["absolute"].shape
+        made = cls(target, heads, common, terms)
+        made.absolute, made.signed = stats["absolute"], stats["signed"]
+        made.counts, made.pairs = stats["counts"], stats["pairs"]
+        made.samples = [stats[name] for name in ("samples",) if name in stats]
+        made.places = [stats[name] for name in ("places",) if name in stats]
+        return made
+
+    def stats(self) -> Stats:
+        """The totals as plain arrays."""
+        found = {name: getattr(self, name) for name in ("absolute", "signed", "counts", "pairs")}
+        if self.samples:
+            found["samples"] = np.concatenate(self.samples)  # (sample, term)
+            found["places"] = np.concatenate(self.places)  # (sample,)
+        return found
 
     def update(
         self, head: int, terms: Tensor, mask: Tensor, words: tuple[Tensor, Tensor], keep: bool
@@ -187,7 +205,43 @@ class Breakdown(Result[Shares]):
         }
 
 
-@instrument(Breakdown)
+@dataclass(frozen=True)
+class NineTerms(Summed):
+    """Sums of the shares of the nine terms; see `breakdown` for the settings."""
+
+    top: int
+    site: str
+    per_sample: bool = False
+    head: int | None = None
+    needs_means = True
+
+    def map(self, part: Recording, whole: Recording) -> Stats:
+        """As `Totals` has them."""
+        parts = whole.decomposition.site(self.site)
+        info = parts.site
+        biased = f"{self.site}.bias" in part
+        wanted = range(info.heads) if self.head is None else [self.head]
+        target = part.shape(f"{info.query_side}.words")[1]
+        totals = Totals(target, len(wanted), _common(parts), len(TERMS) + biased)
+        for chunk in part.chunks(_arrays(parts, biased)):
+            words, masks = _read_sides(chunk, info)
+            for number, one in enumerate(wanted):
+                index, mask, terms = _split(chunk, parts, one, words, masks, self.top)
+                places = (
+                    words[0][:, :, None].expand_as(index),
+                    words[1][:, None, :].expand(-1, index.shape[1], -1).gather(2, index),
+                )
+                totals.update(number, terms, mask, places, self.per_sample)
+        return totals.stats()
+
+    def merge(self, one: Stats, other: Stats) -> Stats:
+        """Sums add up; shares of single samples stand one after the other."""
+        kept = [name for name in ("samples", "places") if name in one]
+        rows = {name: np.concatenate([one[name], other[name]]) for name in kept}
+        return {name: one[name] + other[name] for name in one if name not in kept} | rows
+
+
+@instrument(Breakdown, sums=(StateSums, HeadSums, NineTerms))
 def breakdown(
     recording: Recording,
     top: Count = 5,
@@ -207,24 +261,17 @@ def breakdown(
     """
     parts = recording.decomposition.site(recording.site(site, layer))
     info, name = parts.site, parts.name
-    target = recording.shape(f"{info.query_side}.words")[1]
-    common = (_rank_common(parts.queries[0]), _rank_common(parts.keys[0]))
-    biased = f"{name}.bias" in recording
-    terms_ = (*TERMS, BIAS) if biased else TERMS
     if head is not None:
         parts.head(head)  # it is there
-    wanted = range(info.heads) if head is None else [head]
-    totals = Totals(target, len(wanted), common, len(terms_))
-    for chunk in recording.chunks(_arrays(parts, biased)):
-        words, masks = _read_sides(chunk, info)
-        for number, one in enumerate(wanted):
-            index, mask, terms = _split(chunk, parts, one, words, masks, top)
-            places = (
-                words[0][:, :, None].expand_as(index),
-                words[1][:, None, :].expand(-1, index.shape[1], -1).gather(2, index),
-            )
-            totals.update(number, terms, mask, places, per_sample)
-    return replace(_average(totals, recording, name, info, top), terms=terms_)
+    stats = add_up(NineTerms(top, name, per_sample, head), recording)
+    totals = Totals.of(stats, _common(parts))
+    terms = (*TERMS, BIAS) if f"{name}.bias" in recording else TERMS
+    return replace(_average(totals, recording, name, info, top), terms=terms)
+
+
+def _common(parts: SiteComponents) -> tuple[Array, Array]:
+    """The places of both sides' words among their most frequent ones."""
+    return _rank_common(parts.queries[0]), _rank_common(parts.keys[0])
 
 
 def _arrays(parts: SiteComponents, biased: bool) -> list[str]:

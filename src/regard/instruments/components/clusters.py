@@ -12,6 +12,7 @@ from regard.errors import RegardError
 from regard.instruments._geometry import Axes
 from regard.instruments.registry import instrument
 from regard.instruments.result import Measured, Result
+from regard.recordings.adding import Stats, Summed, add_up
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
 
@@ -85,7 +86,29 @@ class ClustersResult(Result[Groups]):
         )
 
 
-@instrument(ClustersResult, at_once=True)
+@dataclass(frozen=True)
+class Restlessness(Summed):
+    """Σ‖Δ‖² per input word."""
+
+    needs_means = True
+
+    def map(self, part: Recording, whole: Recording) -> Stats:
+        """`squares` (word,)"""
+        encoder = whole.decomposition.encoder
+        squares = np.zeros(len(encoder.input))
+        for chunk in part.chunks(["encoder.states", "encoder.words", "encoder.mask"]):
+            mask = chunk["encoder.mask"]
+            delta = encoder.delta(chunk["encoder.states"], chunk["encoder.words"])
+            size = np.square(delta[mask], dtype=np.float64).sum(axis=1)
+            squares += np.bincount(chunk["encoder.words"][mask], size, len(squares))
+        return {"squares": squares}
+
+
+@instrument(
+    ClustersResult,
+    at_once=True,
+    not_sum="A silhouette compares every state with every other, of the first `limit` ones.",
+)
 def clusters(
     recordings: Sequence[Recording], word: str = "", least: int = 10, limit: int = 2000
 ) -> tuple[Groups, ...]:
@@ -134,13 +157,7 @@ def _find_restless(recording: Recording, least: int) -> str:
     """The word whose states vary most beyond time and word."""
     encoder, vocabulary = recording.decomposition.encoder, recording.vocabulary("encoder")
     words = vocabulary.words
-    squares = np.zeros(len(words))
-    names = ["encoder.states", "encoder.words", "encoder.mask"]
-    for chunk in recording.chunks(names):
-        mask = chunk["encoder.mask"]
-        delta = encoder.delta(chunk["encoder.states"], chunk["encoder.words"])
-        size = np.square(delta[mask], dtype=np.float64).sum(axis=1)
-        squares += np.bincount(chunk["encoder.words"][mask], size, len(words))
+    squares = add_up(Restlessness(), recording)["squares"]
     counts = encoder.counts.sum(axis=1)
     mean = squares / np.maximum(counts, 1)
     mean[[word in vocabulary.special for word in words] | (counts < least)] = -1

@@ -12,6 +12,8 @@ from regard.errors import RegardError
 from regard.instruments._geometry import rank_frequent
 from regard.instruments.registry import instrument
 from regard.instruments.result import Measured, Result, to_floats
+from regard.recordings.adding import Stats, Summed, add_up
+from regard.recordings.decomposition import StateSums
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
 from regard.tasks.vocabulary import SPECIAL
@@ -92,7 +94,37 @@ class DictionaryResult(Result[Dictionary]):
         return {**super().to_json(), "dictionary": self.spell().records()}
 
 
-@instrument(DictionaryResult)
+@dataclass(frozen=True)
+class WordPairs(Summed):
+    """How often output and input words are aligned, or share a sentence where nothing is."""
+
+    def map(self, part: Recording, whole: Recording) -> Stats:
+        """`pairs` (output, input), `totals` and `outputs` (output,), `inputs` (input,)"""
+        shape = len(part.words("decoder")), len(part.words("encoder"))
+        pairs, totals = np.zeros(shape), np.zeros(shape[0])
+        known = "alignment" in part
+        names = ["targets", "encoder.words", "encoder.mask", "decoder.mask"]
+        spread = [np.zeros(shape[0]), np.zeros(shape[1])]
+        for chunk in part.chunks([*names, *(["alignment"] if known else [])]):
+            targets, words = chunk["targets"], chunk["encoder.words"]
+            mask = chunk["decoder.mask"]
+            totals += np.bincount(targets[mask], minlength=shape[0])
+            if known:
+                places = chunk["alignment"]
+                mask = mask & (places >= 0)
+                aligned = np.take_along_axis(words, np.maximum(places, 0), axis=1)
+                np.add.at(pairs, (targets[mask], aligned[mask]), 1)
+                continue
+            for row, (target, source) in enumerate(zip(targets, words, strict=True)):
+                ours = np.unique(target[mask[row]])
+                theirs = np.unique(source[chunk["encoder.mask"][row]])
+                pairs[np.ix_(ours, theirs)] += 1
+                spread[0][ours] += 1
+                spread[1][theirs] += 1
+        return {"pairs": pairs, "totals": totals, "outputs": spread[0], "inputs": spread[1]}
+
+
+@instrument(DictionaryResult, sums=(StateSums, WordPairs))
 def dictionary(recording: Recording, part: str = "", least: int = 5) -> Dictionary:
     """Dot products of the readouts with the encoder's input components, as a dictionary.
 
@@ -154,27 +186,9 @@ def reads_projected_values(recording: Recording) -> bool:
 
 def count_pairs(recording: Recording) -> tuple[Array, Array, bool]:
     """How strongly output and input words go together. -> (output, input), (output,), aligned?"""
-    shape = len(recording.words("decoder")), len(recording.words("encoder"))
-    pairs, totals = np.zeros(shape), np.zeros(shape[0])
-    known = "alignment" in recording
-    names = ["targets", "encoder.words", "encoder.mask", "decoder.mask"]
-    spread = [np.zeros(shape[0]), np.zeros(shape[1])]
-    for chunk in recording.chunks([*names, *(["alignment"] if known else [])]):
-        targets, words = chunk["targets"], chunk["encoder.words"]
-        mask = chunk["decoder.mask"]
-        totals += np.bincount(targets[mask], minlength=shape[0])
-        if known:
-            places = chunk["alignment"]
-            mask = mask & (places >= 0)
-            aligned = np.take_along_axis(words, np.maximum(places, 0), axis=1)
-            np.add.at(pairs, (targets[mask], aligned[mask]), 1)
-            continue
-        for row, (target, source) in enumerate(zip(targets, words, strict=True)):
-            ours = np.unique(target[mask[row]])
-            theirs = np.unique(source[chunk["encoder.mask"][row]])
-            pairs[np.ix_(ours, theirs)] += 1
-            spread[0][ours] += 1
-            spread[1][theirs] += 1
+    found = add_up(WordPairs(), recording)
+    pairs, known = found["pairs"], "alignment" in recording
     if not known:
-        pairs = 2 * pairs / np.maximum(spread[0][:, None] + spread[1][None], 1)
-    return pairs, totals, known
+        both = found["outputs"][:, None] + found["inputs"][None]
+        pairs = 2 * pairs / np.maximum(both, 1)
+    return pairs, found["totals"], known

@@ -14,6 +14,7 @@ from regard.instruments._head_grid import HeadGrid, choose_crossing, draw_heads,
 from regard.instruments.registry import INSTRUMENTS, Instrument, instrument
 from regard.instruments.result import Measured, Result
 from regard.instruments.sources import Recordings, open_path
+from regard.recordings.decomposition import HeadSums, StateSums
 from regard.recordings.recording import Recording
 
 NUMBERS = {  # by default
@@ -36,7 +37,7 @@ class Heads(Measured):
         return self.grid.values()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HeadsResult(Result[Heads]):
     """The number over seeds."""
 
@@ -69,7 +70,7 @@ def _ask(settings: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     return takes.describe(given) if isinstance(takes, Recordings) else {}
 
 
-@instrument(HeadsResult, Recordings(also=_ask))
+@instrument(HeadsResult, Recordings(also=_ask), sums=(StateSums, HeadSums))
 def heads(
     recording: Recording,
     of: str = "breakdown",

@@ -10,7 +10,8 @@ from regard.display import Figure, Line, Panel
 from regard.errors import RegardError
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, Measured, Result, to_floats
-from regard.recordings.decomposition import Components
+from regard.recordings.adding import Stats, Summed, add_up
+from regard.recordings.decomposition import HeadSums, StateSums
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
 
@@ -32,7 +33,7 @@ class Layers(Measured):
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LayersResult(Result[Layers]):
     """Shares over seeds."""
 
@@ -60,7 +61,37 @@ class LayersResult(Result[Layers]):
         )
 
 
-@instrument(LayersResult)
+@dataclass(frozen=True)
+class PartSquares(Summed):
+    """Σ‖μ − its mean‖², Σ‖χ‖² and Σ‖Δ‖² of the `queries` or `keys` of an attention."""
+
+    site: str
+    which: str
+    head: int | None = None  # all
+    needs_means = True
+
+    def map(self, part: Recording, whole: Recording) -> Stats:
+        """`sums` (part,)"""
+        site, queries = part.metadata.sites[self.site], self.which == "queries"
+        side = site.query_side if queries else site.key_side
+        heads = getattr(whole.decomposition.site(self.site), self.which)
+        sums, array = np.zeros(3), f"{self.site}.{self.which}"
+        for chunk in part.chunks([array, f"{side}.words", f"{side}.mask"]):
+            words, mask = chunk[f"{side}.words"], chunk[f"{side}.mask"]
+            words = site.shift_words(words) if queries and site.lag else words
+            for number, components in enumerate(heads):
+                if self.head not in (None, number):
+                    continue
+                parts = components.parts(chunk[array][:, number], words)
+                counts = components.counts.sum(axis=0).astype(np.float64)
+                middle = counts @ components.temporal / max(counts.sum(), 1.0)
+                for place, one in enumerate(parts):
+                    values = one.numpy() - (middle if place == 0 else 0.0)
+                    sums[place] += float((values**2 * mask[:, :, None]).sum())
+        return {"sums": sums}
+
+
+@instrument(LayersResult, sums=(StateSums, HeadSums, PartSquares))
 def layers(recording: Recording, crossing: bool = True, head: int | None = None) -> Layers:
     """Shares of μ, χ and Δ in queries and keys of every attention, layer by layer.
 
@@ -73,38 +104,15 @@ def layers(recording: Recording, crossing: bool = True, head: int | None = None)
     for name, site in recording.metadata.sites.items():
         if (crossing and not site.crosses) or f"{name}.queries" not in recording:
             continue
-        parts = recording.decomposition.site(name)
-        for which, side, heads in (
-            ("queries", site.query_side, parts.queries), ("keys", site.key_side, parts.keys)
-        ):  # fmt: skip
-            if head is not None:
-                parts.head(head)  # it is there
-            found[name, which] = _measure(recording, f"{name}.{which}", side, heads, site.lag, head)
+        parts = recording.decomposition.site(name)  # made once, and kept
+        if head is not None:
+            parts.head(head)  # it is there
+        for which in ("queries", "keys"):
+            sums = add_up(PartSquares(name, which, head), recording)["sums"]
+            found[name, which] = np.asarray(sums / max(sums.sum(), 1e-30))
     if not found:
         raise RegardError(
             "This recording has no queries and keys to take apart. Record them, or give"
             " crossing=False to look at self-attention."
         )
     return Layers(found)
-
-
-def _measure(
-    recording: Recording, array: str, side: str, heads: tuple[Components, ...], lag: int,
-    only: int | None = None,
-) -> Array:  # fmt: skip
-    """The three mean squares of one array, as shares. (part,)"""
-    sums = np.zeros(3)
-    shift = recording.metadata.sites[array.rpartition(".")[0]].shift_words
-    for chunk in recording.chunks([array, f"{side}.words", f"{side}.mask"]):
-        words, mask = chunk[f"{side}.words"], chunk[f"{side}.mask"]
-        words = shift(words) if array.endswith("queries") and lag else words
-        for number, components in enumerate(heads):
-            if only not in (None, number):
-                continue
-            parts = components.parts(chunk[array][:, number], words)
-            counts = components.counts.sum(axis=0).astype(np.float64)
-            middle = counts @ components.temporal / max(counts.sum(), 1.0)
-            for place, part in enumerate(parts):
-                values = part.numpy() - (middle if place == 0 else 0.0)
-                sums[place] += float((values**2 * mask[:, :, None]).sum())
-    return np.asarray(sums / max(sums.sum(), 1e-30))

@@ -11,6 +11,8 @@ from regard.instruments._geometry import mean_finite, rank_correlation, softmax,
 from regard.instruments._settings import Count
 from regard.instruments.registry import instrument
 from regard.instruments.result import Measured, Result, to_floats
+from regard.recordings.adding import Stats, Summed, add_up
+from regard.recordings.decomposition import HeadSums, StateSums
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
 
@@ -80,7 +82,38 @@ class OffsetResult(Result[Offsets]):
         )
 
 
-@instrument(OffsetResult)
+@dataclass(frozen=True)
+class AlignedOffsets(Summed):
+    """Σ(t − s) over the alignments of each of the first `steps` decoder steps, and how many."""
+
+    steps: int
+
+    def map(self, part: Recording, whole: Recording) -> Stats:
+        """`sums` and `counts` (step,)"""
+        steps = self.steps
+        sums, counts = np.zeros(steps), np.zeros(steps)
+        for chunk in part.chunks(["alignment", "decoder.mask"]):
+            places = chunk["alignment"][:, :steps]
+            mask = chunk["decoder.mask"][:, :steps] & (places >= 0)
+            sums += np.where(mask, places - np.arange(places.shape[1]), 0).sum(axis=0)
+            counts += mask.sum(axis=0)
+        return {"sums": sums, "counts": counts}
+
+
+@dataclass(frozen=True)
+class CountedWords(Summed):
+    """How many words there are on each side."""
+
+    def map(self, part: Recording, whole: Recording) -> Stats:
+        """`source` and `target` ()"""
+        source = target = 0.0
+        for chunk in part.chunks(["encoder.mask", "decoder.mask"]):
+            source += float(chunk["encoder.mask"].sum())
+            target += float(chunk["decoder.mask"].sum())
+        return {"source": np.array(source), "target": np.array(target)}
+
+
+@instrument(OffsetResult, sums=(StateSums, HeadSums, AlignedOffsets, CountedWords))
 def offset(
     recording: Recording,
     window: Count = 5,
@@ -117,16 +150,10 @@ def offset(
 def find_data_offset(recording: Recording, steps: int) -> tuple[Array, bool]:
     """The data's mean offset t − s at each decoder step, and whether alignments gave it."""
     if "alignment" in recording:
-        sums, counts = np.zeros(steps), np.zeros(steps)
-        for chunk in recording.chunks(["alignment", "decoder.mask"]):
-            places = chunk["alignment"][:, :steps]
-            mask = chunk["decoder.mask"][:, :steps] & (places >= 0)
-            sums += np.where(mask, places - np.arange(places.shape[1]), 0).sum(axis=0)
-            counts += mask.sum(axis=0)
+        found = add_up(AlignedOffsets(steps), recording)
+        sums, counts = found["sums"], found["counts"]
         if counts.any():
             return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), True
-    source = target = 0.0
-    for chunk in recording.chunks(["encoder.mask", "decoder.mask"]):
-        source += float(chunk["encoder.mask"].sum())
-        target += float(chunk["decoder.mask"].sum())
+    words = add_up(CountedWords(), recording)
+    source, target = float(words["source"]), float(words["target"])
     return np.arange(steps) * (source / max(target, 1.0) - 1), False

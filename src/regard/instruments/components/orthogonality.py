@@ -13,11 +13,13 @@ from regard.display import Figure, Line, Panel, Rule
 from regard.instruments._geometry import mean_finite
 from regard.instruments.registry import instrument
 from regard.instruments.result import Measured, Result, to_floats
-from regard.recordings.decomposition import as_tensor
-from regard.recordings.recording import Recording
+from regard.recordings.adding import Stats, Summed, add_up
+from regard.recordings.decomposition import Components, StateSums, as_tensor
+from regard.recordings.recording import Chunk, Recording
 from regard.recordings.storage import Array
 
 ROUNDING = 1e-5  # parts this small beside the state are float32's rounding
+SUM, COUNT = ": sum", ": count"
 PAIRS = (("decoder", "encoder"), ("encoder", "encoder"), ("decoder", "decoder"))
 
 
@@ -64,40 +66,59 @@ class OrthogonalityResult(Result[Angles]):
         )
 
 
-@instrument(OrthogonalityResult)
+@dataclass(frozen=True)
+class Cosines(Summed):
+    """Σ|cos| between each side's μ and each side's χ + Δ, and of how many states."""
+
+    needs_means = True
+
+    def map(self, part: Recording, whole: Recording) -> Stats:
+        """By pair of sides and what: the sums (step of μ,), the counts (1,)."""
+        means = whole.decomposition
+        sides = [side for side in ("encoder", "decoder") if f"{side}.states" in part]
+        components = {"encoder": means.encoder, "decoder": means.decoder}
+        found: Stats = {}
+        names = [f"{side}.{what}" for side in sides for what in ("states", "words", "mask")]
+        for chunk in part.chunks(names):
+            free = {side: _free(chunk, side, components[side]) for side in sides}
+            for ours, theirs in PAIRS:
+                mu = components[ours]
+                if (
+                    mu is None
+                    or theirs not in free
+                    or mu.temporal.shape[1] != free[theirs].shape[1]
+                ):
+                    continue
+                name = f"μ of {ours}, χ+Δ of {theirs}"
+                path = normalize(mu.tensors[0][: mu.steps], dim=1)
+                cosine = (free[theirs] @ path.t()).abs().double()
+                sums = cosine.sum(dim=0).numpy()
+                found[f"{name}{SUM}"] = found.get(f"{name}{SUM}", np.zeros(1)) + sums
+                found[f"{name}{COUNT}"] = found.get(f"{name}{COUNT}", np.zeros(1)) + len(cosine)
+        return found
+
+
+def _free(chunk: Chunk, side: str, components: Components | None) -> torch.Tensor:
+    """The directions of χ + Δ of all states of a side. (states, features)"""
+    assert components is not None
+    parts = components.parts(chunk[f"{side}.states"], chunk[f"{side}.words"])
+    rest = parts.input + parts.delta
+    # The only state at its step is its own mean: what is left is rounding, no direction.
+    size = as_tensor(chunk[f"{side}.states"]).norm(dim=2)
+    mask = as_tensor(chunk[f"{side}.mask"]) & (rest.norm(dim=2) > ROUNDING * size)
+    return normalize(rest[mask], dim=1)
+
+
+@instrument(OrthogonalityResult, sums=(StateSums, Cosines))
 def orthogonality(recording: Recording) -> Angles:
     """Cosines between temporal components μ and input-delta components χ + Δ."""
-    whole = recording.decomposition
-    sides = [side for side in ("encoder", "decoder") if f"{side}.states" in recording]
-    components = {"encoder": whole.encoder, "decoder": whole.decoder}
-    sums: dict[str, torch.Tensor] = {}
-    counts: dict[str, torch.Tensor] = {}
-    names = [f"{side}.{what}" for side in sides for what in ("states", "words", "mask")]
-    for chunk in recording.chunks(names):
-        free = {}
-        for side in sides:
-            part = components[side]
-            assert part is not None
-            parts = part.parts(chunk[f"{side}.states"], chunk[f"{side}.words"])
-            rest = parts.input + parts.delta
-            # The only state at its step is its own mean: what is left is rounding, no direction.
-            size = as_tensor(chunk[f"{side}.states"]).norm(dim=2)
-            mask = as_tensor(chunk[f"{side}.mask"]) & (rest.norm(dim=2) > ROUNDING * size)
-            free[side] = normalize(rest[mask], dim=1)  # (states, features)
-        for ours, theirs in PAIRS:
-            mu = components[ours]
-            if mu is None or theirs not in free or mu.temporal.shape[1] != free[theirs].shape[1]:
-                continue
-            name = f"μ of {ours}, χ+Δ of {theirs}"
-            path = normalize(mu.tensors[0][: mu.steps], dim=1)
-            cosine = (free[theirs] @ path.t()).abs().double()
-            sums[name] = sums.get(name, torch.zeros(1)) + cosine.sum(dim=0)
-            counts[name] = counts.get(name, torch.zeros(1)) + len(cosine)
-    hidden = whole.encoder.temporal.shape[1]
+    found = add_up(Cosines(), recording)
+    sums = {n.removesuffix(SUM): total for n, total in found.items() if n.endswith(SUM)}
+    counts = {name: found[f"{name}{COUNT}"] for name in sums}
     return Angles(
-        {name: (total / counts[name].clamp(min=1)).numpy() for name, total in sums.items()},
-        {name: counts[name].expand_as(total).numpy() for name, total in sums.items()},
-        _chance(hidden),
+        {name: total / np.maximum(counts[name], 1) for name, total in sums.items()},
+        {name: np.broadcast_to(counts[name], total.shape) for name, total in sums.items()},
+        _chance(recording.decomposition.encoder.temporal.shape[1]),
     )
 
 

@@ -13,7 +13,8 @@ from regard.instruments._settings import Count
 from regard.instruments.components.word_clouds import find_frequent
 from regard.instruments.registry import instrument
 from regard.instruments.result import Measured, Result, to_floats
-from regard.recordings.decomposition import as_tensor
+from regard.recordings.adding import Stats, Summed, add_up
+from regard.recordings.decomposition import HeadSums, StateSums, as_tensor
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
 
@@ -88,7 +89,43 @@ class PullResult(Result[Pull]):
         )
 
 
-@instrument(PullResult)
+@dataclass(frozen=True)
+class PullSums(Summed):
+    """Σ(χ_x + Δ_t)·μ_s per word and offset, how often, and the squares at t = s."""
+
+    site: str
+    head: int
+    window: int
+    needs_means = True
+
+    def map(self, part: Recording, whole: Recording) -> Stats:
+        """`sums` and `counts` (word, offset), `squares` (word,)"""
+        found, window = whole.decomposition.site(self.site), self.window
+        (queries, keys), info = found.head(self.head), found.site
+        vocabulary = part.words(info.key_side)
+        mu = queries.tensors[0][: queries.steps]  # (target, features)
+        sums = np.zeros((len(vocabulary), 2 * window + 1))
+        counts, squares = np.zeros_like(sums), np.zeros(len(vocabulary))
+        array = f"{self.site}.keys"
+        for chunk in part.chunks([array, f"{info.key_side}.words", f"{info.key_side}.mask"]):
+            read, mask = chunk[f"{info.key_side}.words"], chunk[f"{info.key_side}.mask"]
+            states = as_tensor(chunk[array][:, self.head])
+            free = states - keys.tensors[0][: states.shape[1]]
+            dots = (free @ mu.t()).double().numpy()  # (sample, source, target)
+            for index, offset in enumerate(range(-window, window + 1)):
+                places = np.arange(max(0, offset), min(states.shape[1], len(mu) + offset))
+                if not len(places) or (info.causal and offset > 0):  # nothing looks ahead
+                    continue
+                values, kept = dots[:, places, places - offset], mask[:, places]
+                numbers = read[:, places][kept]
+                sums[:, index] += np.bincount(numbers, values[kept], len(vocabulary))
+                counts[:, index] += np.bincount(numbers, minlength=len(vocabulary))
+                if offset == 0:
+                    squares += np.bincount(numbers, values[kept] ** 2, len(vocabulary))
+        return {"sums": sums, "counts": counts, "squares": squares}
+
+
+@instrument(PullResult, sums=(StateSums, HeadSums, PullSums))
 def pull(
     recording: Recording,
     window: Count = 5,
@@ -102,7 +139,7 @@ def pull(
     μ is that of the queries, χ + Δ that of the keys, in one `head` of one attention `site`.
     """
     parts = recording.decomposition.site(recording.site(site, layer))
-    (queries, keys), info = parts.head(head), parts.site
+    (_, keys), info = parts.head(head), parts.site
     if not info.bilinear:
         raise RegardError(
             f"The score of '{parts.name}' is not a product of queries and keys, so (χ + Δ)·μ is no"
@@ -110,25 +147,8 @@ def pull(
         )
     vocabulary = recording.words(info.key_side)
     chosen = find_frequent(keys, vocabulary, words)
-    mu = queries.tensors[0][: queries.steps]  # (target, features)
-    sums = np.zeros((len(vocabulary), 2 * window + 1))
-    counts, squares = np.zeros_like(sums), np.zeros(len(vocabulary))
-    array = f"{parts.name}.keys"
-    for chunk in recording.chunks([array, f"{info.key_side}.words", f"{info.key_side}.mask"]):
-        read, mask = chunk[f"{info.key_side}.words"], chunk[f"{info.key_side}.mask"]
-        states = as_tensor(chunk[array][:, head])
-        free = states - keys.tensors[0][: states.shape[1]]
-        dots = (free @ mu.t()).double().numpy()  # (sample, source, target)
-        for index, offset in enumerate(range(-window, window + 1)):
-            places = np.arange(max(0, offset), min(states.shape[1], len(mu) + offset))
-            if not len(places) or (info.causal and offset > 0):  # nothing looks ahead
-                continue
-            values, kept = dots[:, places, places - offset], mask[:, places]
-            numbers = read[:, places][kept]
-            sums[:, index] += np.bincount(numbers, values[kept], len(vocabulary))
-            counts[:, index] += np.bincount(numbers, minlength=len(vocabulary))
-            if offset == 0:
-                squares += np.bincount(numbers, values[kept] ** 2, len(vocabulary))
+    stats = add_up(PullSums(parts.name, head, window), recording)
+    sums, counts, squares = (stats[name] for name in ("sums", "counts", "squares"))
     mean = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
     n = np.maximum(counts[:, window], 1)
     spread = np.sqrt(np.maximum(squares / n - np.nan_to_num(mean[:, window]) ** 2, 0))

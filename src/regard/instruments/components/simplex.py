@@ -11,6 +11,7 @@ from regard.errors import RegardError
 from regard.instruments._geometry import cosines, rank_frequent
 from regard.instruments.registry import instrument
 from regard.instruments.result import Measured, Result, count_nouns, to_floats
+from regard.recordings.decomposition import StateSums
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
 
@@ -56,7 +57,7 @@ class SimplexResult(Result[Corners]):
         )
 
 
-@instrument(SimplexResult)
+@instrument(SimplexResult, sums=(StateSums,))
 def simplex(recording: Recording, words: str = "") -> Corners:
     """Whether the input components of the encoder's words are the corners of a regular simplex.
 

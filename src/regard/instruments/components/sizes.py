@@ -9,7 +9,8 @@ import torch
 from regard.display import Bars, Figure, Panel
 from regard.instruments.registry import instrument
 from regard.instruments.result import Measured, Result
-from regard.recordings.decomposition import Components, as_tensor
+from regard.recordings.adding import Stats, Summed, add_up
+from regard.recordings.decomposition import Components, StateSums, as_tensor
 from regard.recordings.recording import Recording
 
 
@@ -46,23 +47,35 @@ class SizesResult(Result[Sizes]):
         return Figure("sizes", caption, (panel,))
 
 
-@instrument(SizesResult)
+@dataclass(frozen=True)
+class SquaredLengths(Summed):
+    """Σ‖μ‖², Σ‖χ‖², Σ‖Δ‖² and Σ‖h‖² of each side."""
+
+    needs_means = True
+
+    def map(self, part: Recording, whole: Recording) -> Stats:
+        """By side. (4,)"""
+        means = whole.decomposition
+        sides: dict[str, Components | None] = {"encoder": means.encoder, "decoder": means.decoder}
+        known = {side: components for side, components in sides.items() if components is not None}
+        sums = {side: torch.zeros(4, dtype=torch.float64) for side in known}
+        names = [f"{side}.{what}" for side in known for what in ("states", "words", "mask")]
+        for chunk in part.chunks(names):
+            for side, components in known.items():
+                states, mask = chunk[f"{side}.states"], as_tensor(chunk[f"{side}.mask"])
+                parts = components.parts(states, chunk[f"{side}.words"])
+                for number, values in enumerate((*parts, as_tensor(states))):
+                    sums[side][number] += values[mask].square().sum(dtype=torch.float64)
+        return {side: total.numpy() for side, total in sums.items()}
+
+
+@instrument(SizesResult, sums=(StateSums, SquaredLengths))
 def sizes(recording: Recording) -> Sizes:
     """How large the temporal, input and delta components of the hidden states are."""
-    whole = recording.decomposition
-    sides: dict[str, Components | None] = {"encoder": whole.encoder, "decoder": whole.decoder}
-    known = {side: parts for side, parts in sides.items() if parts is not None}
-    sums = {side: torch.zeros(4, dtype=torch.float64) for side in known}
-    names = [f"{side}.{what}" for side in known for what in ("states", "words", "mask")]
-    for chunk in recording.chunks(names):
-        for side, components in known.items():
-            states, mask = chunk[f"{side}.states"], as_tensor(chunk[f"{side}.mask"])
-            parts = components.parts(states, chunk[f"{side}.words"])
-            for number, part in enumerate((*parts, as_tensor(states))):
-                sums[side][number] += part[mask].square().sum(dtype=torch.float64)
+    sums = add_up(SquaredLengths(), recording)
     return Sizes(
         {
-            (side, part): float(total[number] / total[3].clamp(min=1e-300))
+            (side, part): float(total[number] / max(total[3], 1e-300))
             for side, total in sums.items()
             for number, part in enumerate(("temporal", "input", "delta"))
         }

@@ -11,6 +11,7 @@ from regard.errors import RegardError
 from regard.instruments._geometry import Axes, rank_correlation, softmax, take_path
 from regard.instruments.registry import instrument
 from regard.instruments.result import Measured, Result, to_floats
+from regard.recordings.decomposition import HeadSums, StateSums
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
 
@@ -109,7 +110,7 @@ class TrajectoriesResult(Result[Trajectories]):
         )
 
 
-@instrument(TrajectoriesResult)
+@instrument(TrajectoriesResult, sums=(StateSums, HeadSums))
 def trajectories(
     recording: Recording,
     site: str | None = None,

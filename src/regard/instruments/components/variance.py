@@ -11,6 +11,8 @@ from regard.errors import RegardError
 from regard.instruments._geometry import rank_frequent
 from regard.instruments.registry import instrument
 from regard.instruments.result import Measured, Result, estimate_over_seeds
+from regard.recordings.adding import Stats, Summed, add_up
+from regard.recordings.decomposition import StateSums
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
 from regard.statistics import Estimate
@@ -68,7 +70,30 @@ class VarianceResult(Result[Spread]):
         )
 
 
-@instrument(VarianceResult)
+@dataclass(frozen=True)
+class Moments(Summed):
+    """Σ‖h‖² and Σh per input word, of the states and of the states without μ."""
+
+    needs_means = True
+
+    def map(self, part: Recording, whole: Recording) -> Stats:
+        """`squares` (2, word), `sums` (2, word, features)"""
+        encoder = whole.decomposition.encoder
+        words, features = encoder.input.shape
+        squares = np.zeros((2, words))
+        sums = np.zeros((2, words, features))
+        for chunk in part.chunks(["encoder.states", "encoder.words", "encoder.mask"]):
+            mask = chunk["encoder.mask"]
+            states = chunk["encoder.states"].astype(np.float64)
+            free = states - encoder.temporal[: states.shape[1]]
+            numbers = chunk["encoder.words"][mask]
+            for number, values in enumerate((states[mask], free[mask])):
+                squares[number] += np.bincount(numbers, (values**2).sum(axis=1), words)
+                np.add.at(sums[number], numbers, values)
+        return {"squares": squares, "sums": sums}
+
+
+@instrument(VarianceResult, sums=(StateSums, Moments))
 def variance(recording: Recording, least: int = 20) -> Spread:
     """tr cov(h − μ) / tr cov(h) per input word that was seen `least` times or more.
 
@@ -76,18 +101,8 @@ def variance(recording: Recording, least: int = 20) -> Spread:
     such ratio and is left out.
     """
     encoder = recording.decomposition.encoder
-    words = len(encoder.input)
-    features = encoder.input.shape[1]
-    squares = np.zeros((2, words))
-    sums = np.zeros((2, words, features))
-    for chunk in recording.chunks(["encoder.states", "encoder.words", "encoder.mask"]):
-        mask = chunk["encoder.mask"]
-        states = chunk["encoder.states"].astype(np.float64)
-        free = states - encoder.temporal[: states.shape[1]]
-        numbers = chunk["encoder.words"][mask]
-        for number, values in enumerate((states[mask], free[mask])):
-            squares[number] += np.bincount(numbers, (values**2).sum(axis=1), words)
-            np.add.at(sums[number], numbers, values)
+    found = add_up(Moments(), recording)
+    squares, sums = found["squares"], found["sums"]
     counts = encoder.counts.sum(axis=1)
     n = np.maximum(counts, 1)
     total = squares / n - ((sums / n[:, None]) ** 2).sum(axis=2)

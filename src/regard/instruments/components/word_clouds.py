@@ -11,7 +11,8 @@ from regard.instruments._geometry import Axes, rank_frequent
 from regard.instruments.components.dictionary import reads_projected_values
 from regard.instruments.registry import instrument
 from regard.instruments.result import Measured, Result
-from regard.recordings.decomposition import Components
+from regard.recordings.adding import Stats, Summed, add_up
+from regard.recordings.decomposition import Components, StateSums
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
 
@@ -74,41 +75,77 @@ class WordCloudsResult(Result[Clouds]):
         )
 
 
-@instrument(WordCloudsResult)
+@dataclass(frozen=True)
+class CloudSums(Summed):
+    """Σ‖Δ‖², Σ‖χ + Δ‖² and Σ‖h‖² of each side, and the first points of some words' clouds."""
+
+    words: tuple[int, ...]
+    needs_means = True
+
+    def map(self, part: Recording, whole: Recording) -> Stats:
+        """By side (3,); under `cloud NUMBER` and `other` (point, features)."""
+        parts = whole.decomposition
+        encoder, features = parts.encoder, parts.encoder.input.shape[1]
+        empty = np.zeros((0, features), np.float32)
+        clouds: dict[int, list[Array]] = {n: [empty] for n in self.words}
+        other: list[Array] = [np.zeros((0, features))]
+        sums = {side: np.zeros(3) for side in ("encoder", "decoder") if f"{side}.states" in part}
+        names = [f"{side}.{what}" for side in sums for what in ("states", "words", "mask")]
+        for chunk in part.chunks(names):
+            for side in sums:
+                components = encoder if side == "encoder" else parts.decoding
+                words, mask = chunk[f"{side}.words"], chunk[f"{side}.mask"]
+                split = components.parts(chunk[f"{side}.states"], words)
+                free = (split.input + split.delta).numpy()
+                delta = split.delta.numpy()
+                for number, values in enumerate((delta, free, chunk[f"{side}.states"])):
+                    sums[side][number] += float(np.square(values[mask], dtype=np.float64).sum())
+                if side == "decoder" and free.shape[2] == features and len(other) == 1:
+                    other.append(free[mask][:: max(1, int(mask.sum()) // (2 * CLOUD))])
+                if side == "encoder":
+                    for number, cloud in clouds.items():
+                        if sum(map(len, cloud)) < CLOUD:
+                            cloud.append(free[(words == number) & mask][:CLOUD])
+        points = {f"cloud {n}": np.concatenate(cloud)[:CLOUD] for n, cloud in clouds.items()}
+        return {**sums, **points, "other": np.concatenate(other)}
+
+    def merge(self, one: Stats, other: Stats) -> Stats:
+        """Sums add up; of points the first are kept."""
+        points = [name for name in one if name.startswith("cloud ")]
+        first = {n: np.concatenate([one[n], other[n]])[:CLOUD] for n in points}
+        sums = {n: one[n] + other[n] for n in one if n in ("encoder", "decoder")}
+        return {**sums, **first, "other": one["other"]}
+
+
+@dataclass(frozen=True)
+class TargetCounts(Summed):
+    """How often each word is a target."""
+
+    def map(self, part: Recording, whole: Recording) -> Stats:
+        """`counts` (word,)"""
+        counts = np.zeros(len(part.words("decoder")))
+        for chunk in part.chunks(["targets", "decoder.mask"]):
+            counts += np.bincount(chunk["targets"][chunk["decoder.mask"]], minlength=len(counts))
+        return {"counts": counts}
+
+
+@instrument(WordCloudsResult, sums=(StateSums, CloudSums, TargetCounts))
 def word_clouds(recording: Recording) -> Clouds:
     """Input components χ, clouds of χ + Δ and readouts in the principal components of χ."""
-    parts = recording.decomposition
-    encoder = parts.encoder
+    encoder = recording.decomposition.encoder
     vocabulary = recording.words("encoder")
     shown = find_frequent(encoder, vocabulary, SHOWN)
-    clouds: dict[int, list[Array]] = {number: [] for number in shown}
-    other: list[Array] = [np.zeros((0, encoder.input.shape[1]))]
-    sums = {side: np.zeros(3) for side in ("encoder", "decoder") if f"{side}.states" in recording}
-    names = [f"{side}.{what}" for side in sums for what in ("states", "words", "mask")]
-    for chunk in recording.chunks(names):
-        for side in sums:
-            components = encoder if side == "encoder" else parts.decoding
-            words, mask = chunk[f"{side}.words"], chunk[f"{side}.mask"]
-            split = components.parts(chunk[f"{side}.states"], words)
-            free = (split.input + split.delta).numpy()
-            delta = split.delta.numpy()
-            for number, values in enumerate((delta, free, chunk[f"{side}.states"])):
-                sums[side][number] += float(np.square(values[mask], dtype=np.float64).sum())
-            if side == "decoder" and free.shape[2] == encoder.input.shape[1] and len(other) == 1:
-                other.append(free[mask][:: max(1, int(mask.sum()) // (2 * CLOUD))])
-            if side == "encoder":
-                for number, cloud in clouds.items():
-                    if sum(map(len, cloud)) < CLOUD:
-                        cloud.append(free[(words == number) & mask][:CLOUD])
+    found = add_up(CloudSums(tuple(map(int, shown))), recording)
+    sums = {side: found[side] for side in ("encoder", "decoder") if side in found}
     return Clouds(
         tuple(vocabulary[n] for n in shown),
         Axes.of(encoder.input[encoder.seen]),
         encoder.input[shown],
-        tuple(np.concatenate(clouds[n])[:CLOUD] for n in shown),
+        tuple(found[f"cloud {n}"] for n in shown),
         _readouts(recording),
         {side: total[0] / max(total[1], 1e-300) for side, total in sums.items()},
         {side: total[1] / max(total[2], 1e-300) for side, total in sums.items()},
-        np.concatenate(other),
+        found["other"],
     )
 
 
@@ -131,8 +168,6 @@ def _readouts(recording: Recording) -> dict[str, Array]:
         or "targets" not in recording
     ):
         return {}
-    counts = np.zeros(len(vectors))
-    for chunk in recording.chunks(["targets", "decoder.mask"]):
-        counts += np.bincount(chunk["targets"][chunk["decoder.mask"]], minlength=len(counts))
+    counts = add_up(TargetCounts(), recording)["counts"][: len(vectors)]
     order = rank_frequent(counts)[:SHOWN]
     return {recording.words("decoder")[number]: vectors[number] for number in order}

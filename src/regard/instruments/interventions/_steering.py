@@ -18,6 +18,8 @@ from torch import Tensor, nn
 from regard.errors import RegardError, unknown
 from regard.models.layers.hook_point import Side
 from regard.models.seq2seq import Seq2Seq
+from regard.recordings import Recording
+from regard.recordings.compact import number_seen
 from regard.recordings.site import Site
 from regard.recordings.storage import Array
 
@@ -28,6 +30,7 @@ class Sentence:
 
     source: Tensor  # (batch, source)
     fed: Tensor = field(default_factory=lambda: torch.empty(0, 0, dtype=torch.long))
+    reference: Recording | None = None  # whose components are used: it may number words otherwise
     passes: int = 0
     kept: dict[Any, Tensor] = field(default_factory=dict)  # what changes need of the source
 
@@ -43,6 +46,8 @@ class Sentence:
         """The words of some steps of one side, as a query that lags behind knows them."""
         given = self.source if side == "encoder" else self.fed
         words: Array = given.cpu().numpy()
+        if self.reference is not None:
+            words = number_seen(self.reference, side, words)
         if site is not None and side == site.query_side:
             words = site.shift_words(words)
         return words[:, start : start + steps]
@@ -90,6 +95,9 @@ class _Hook:
     def __call__(self, _module: nn.Module, args: tuple[Tensor, ...], x: Tensor) -> Tensor:
         if self.seen != self.sentence.passes:
             self.seen, self.steps = self.sentence.passes, 0
+        # A model may run all words so far at each step: then the rows are counted from 0 again.
+        if self.steps + x.shape[-2] > self.sentence.fed.shape[1]:
+            self.steps = 0
         start = 0 if self.side == "encoder" else self.steps
         self.steps += x.shape[-2]
         return self.change.apply(x, Passing(self.point, start, args, self.sentence))

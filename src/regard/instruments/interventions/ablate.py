@@ -23,8 +23,8 @@ from regard.models.seq2seq import Seq2Seq
 from regard.recordings.adapters.model import record_model
 from regard.recordings.compact import renumber
 from regard.recordings.decomposition import Components
-from regard.recordings.record import draw_samples
 from regard.recordings.recording import Recording
+from regard.recordings.samples import draw_samples
 from regard.runs import Run
 from regard.subjects.subject import Subject
 from regard.tasks.batch import Batch
@@ -208,11 +208,11 @@ def record_site(
         model, batches, vocabularies, {}, "teacher", {"values": {}}, names, sites=[site],
         conventions=conventions,
     )  # fmt: skip
-    if recording.metadata.sites[site].lag:
+    if recording.metadata.sites[site].lag or model.feeds:
         raise RegardError(
-            "This model attends before each step, so that a change at one step is in all"
-            " later queries and is no test of one component. `breakdown` takes its scores"
-            " apart by substitution."
+            "This model attends before each step, or is fed what it attended to, so that a change"
+            " at one step is in all later queries and is no test of one component. `breakdown`"
+            " takes its scores apart by substitution."
         )
     return recording.compact
 

@@ -71,7 +71,12 @@ class AgreementResult(Result[Compared]):
         )
 
 
-@instrument(AgreementResult, Recordings(compares=True), at_once=True)
+@instrument(
+    AgreementResult,
+    Recordings(compares=True),
+    at_once=True,
+    not_sum="Its level of chance shuffles the rows of all samples by one stream of numbers.",
+)
 def agreements(
     recordings: Sequence[Recording],
     top: float = TOP,

@@ -13,8 +13,8 @@ from regard.errors import RegardError
 from regard.instruments._head_grid import HeadGrid, draw_heads, rank_heads
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, Measured, Result
+from regard.recordings.adding import Stats, Summed, add_up
 from regard.recordings.recording import Recording
-from regard.recordings.site import Site
 from regard.recordings.storage import Array
 
 
@@ -34,7 +34,7 @@ class Entropies(Measured):
         return self.grid.values()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EntropyResult(Result[Entropies]):
     """Entropies over seeds."""
 
@@ -58,7 +58,35 @@ class EntropyResult(Result[Entropies]):
         )
 
 
-@instrument(EntropyResult)
+@dataclass(frozen=True)
+class EntropySums(Summed):
+    """Σ H(α) / log n over the rows of one attention, head by head, and how many rows."""
+
+    site: str
+
+    def map(self, part: Recording, whole: Recording) -> Stats:
+        """`sums` (head,), `count` ()"""
+        name, site = self.site, part.metadata.sites[self.site]
+        sums, count = np.zeros(site.heads), 0
+        masks = [f"{side}.mask" for side in (site.query_side, site.key_side)]
+        for chunk in part.chunks([f"{name}.weights", *dict.fromkeys(masks)]):
+            weights = chunk[f"{name}.weights"].astype(np.float64)
+            positions = np.broadcast_to(chunk[masks[1]][:, None, :], weights[:, 0].shape)
+            if site.causal:
+                positions = positions & np.tril(np.ones(weights.shape[2:], np.bool_))
+            size = positions.sum(axis=2)
+            if not site.masked:
+                size = np.full(size.shape, weights.shape[3])
+            kept = chunk[masks[0]] & (size > 1)
+            safe = np.where(weights > 0, weights, 1.0)
+            rows = -(weights * np.log(safe)).sum(axis=3)  # (sample, head, query)
+            shares = rows / np.log(np.maximum(size, 2))[:, None, :]
+            sums += np.where(kept[:, None, :], shares, 0.0).sum(axis=(0, 2))
+            count += int(kept.sum())
+        return {"sums": sums, "count": np.array(count)}
+
+
+@instrument(EntropyResult, sums=(EntropySums,))
 def attention_entropy(
     recording: Recording,
     site: str | None = None,
@@ -78,7 +106,7 @@ def attention_entropy(
     if not chosen:
         layers = sorted({one.layer for one in sites.values()})
         raise RegardError(f"layer={layer} does not fit: there are {', '.join(map(str, layers))}.")
-    found = {name: _measure(recording, name, sites[name]) for name in chosen}
+    found = {name: _measure(recording, name) for name in chosen}
     if head is not None:
         most = min(len(row) for row in found.values())
         if not 0 <= head < most:
@@ -87,22 +115,8 @@ def attention_entropy(
     return Entropies(HeadGrid.of(found, head or 0))
 
 
-def _measure(recording: Recording, name: str, site: Site) -> Array:
+def _measure(recording: Recording, name: str) -> Array:
     """One attention's mean entropy, piece by piece. (head,)"""
-    sums, count = np.zeros(site.heads), 0
-    masks = [f"{side}.mask" for side in (site.query_side, site.key_side)]
-    for chunk in recording.chunks([f"{name}.weights", *dict.fromkeys(masks)]):
-        weights = chunk[f"{name}.weights"].astype(np.float64)
-        positions = np.broadcast_to(chunk[masks[1]][:, None, :], weights[:, 0].shape)
-        if site.causal:
-            positions = positions & np.tril(np.ones(weights.shape[2:], np.bool_))
-        size = positions.sum(axis=2)
-        if not site.masked:
-            size = np.full(size.shape, weights.shape[3])
-        kept = chunk[masks[0]] & (size > 1)
-        safe = np.where(weights > 0, weights, 1.0)
-        rows = -(weights * np.log(safe)).sum(axis=3)  # (sample, head, query)
-        shares = rows / np.log(np.maximum(size, 2))[:, None, :]
-        sums += np.where(kept[:, None, :], shares, 0.0).sum(axis=(0, 2))
-        count += int(kept.sum())
-    return np.asarray(sums / count) if count else np.full(site.heads, np.nan)
+    found = add_up(EntropySums(name), recording)
+    count = int(found["count"])
+    return np.asarray(found["sums"] / count if count else np.nan * found["sums"])

@@ -29,7 +29,11 @@ class LexicalResult(ProbeOfWords):
     compared = "attention α"
 
 
-@instrument(LexicalResult, Recordings(also={"lexical": {}}, inputs="teacher", n=200))
+@instrument(
+    LexicalResult,
+    Recordings(also={"lexical": {}}, inputs="teacher", n=200),
+    not_sum="Its result keeps the scores of all pairs of words, and shuffles them for chance.",
+)
 def lexical_probe(
     recording: Recording,
     top: float = 0.05,

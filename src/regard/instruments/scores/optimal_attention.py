@@ -163,7 +163,10 @@ class OptimalResult(Result[Optimal]):
 
 
 @instrument(
-    OptimalResult, Recordings(also={"values": {}}, inputs="teacher"), renamed={"seed": "samples"}
+    OptimalResult,
+    Recordings(also={"values": {}}, inputs="teacher"),
+    renamed={"seed": "samples"},
+    not_sum="Its result keeps the best weights of every sentence.",
 )
 def optimal_attention(recording: Recording, tolerance: float = 1e-6) -> Optimal:
     """The weights α^opt that minimise the loss of an additive model, against its own α and β.

@@ -24,7 +24,11 @@ class ProxyResult(ProbeOfWords):
     compared = "β of the other model"
 
 
-@instrument(ProxyResult, PROXY)
+@instrument(
+    ProxyResult,
+    PROXY,
+    not_sum="Its result keeps the scores of all pairs of words, and shuffles them for chance.",
+)
 def proxy_probe(recording: Recording, against: Any = None, top: float = 0.05) -> Probed:
     """β^px: what a bag of words (model snell-proxy) knows of translating single words.
 

@@ -62,7 +62,11 @@ def _how(settings: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return {"saliency": {name: value for name, value in given.items() if value is not None}}
 
 
-@instrument(SaliencyResult, Recordings(also=_how, inputs="teacher", n=200))
+@instrument(
+    SaliencyResult,
+    Recordings(also=_how, inputs="teacher", n=200),
+    not_sum="Its result keeps the scores of all pairs of words, and shuffles them for chance.",
+)
 def saliency(
     recording: Recording,
     method: Method | None = None,

@@ -12,6 +12,7 @@ from regard.errors import RegardError
 from regard.instruments._settings import Count, Positive
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, SIZE, Measured, Result, to_floats
+from regard.recordings.adding import Stats, Summed, add_up
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
 
@@ -91,7 +92,51 @@ class ActivationsResult(Result[Active]):
         )
 
 
-@instrument(ActivationsResult)
+@dataclass(frozen=True)
+class Ends(Summed):
+    """The lowest and the highest value of every unit of one side."""
+
+    side: str
+
+    def map(self, part: Recording, whole: Recording) -> Stats:
+        """`low` and `high` (unit,)"""
+        names = [f"{self.side}.states", f"{self.side}.mask"]
+        hidden = part.shape(names[0])[2]
+        low, high = np.full(hidden, np.inf), np.full(hidden, -np.inf)
+        for chunk in part.chunks(names):
+            states = chunk[names[0]][chunk[names[1]]]  # (word, unit)
+            low = np.minimum(low, states.min(axis=0, initial=np.inf))
+            high = np.maximum(high, states.max(axis=0, initial=-np.inf))
+        return {"low": low, "high": high}
+
+    def merge(self, one: Stats, other: Stats) -> Stats:
+        """The ends of both."""
+        low, high = np.minimum(one["low"], other["low"]), np.maximum(one["high"], other["high"])
+        return {"low": low, "high": high}
+
+
+@dataclass(frozen=True)
+class Histograms(Summed):
+    """How often every unit of one side is in each of `BINS` steps between its ends."""
+
+    side: str
+    needs_means = True  # the ends of all samples
+
+    def map(self, part: Recording, whole: Recording) -> Stats:
+        """`counts` (unit · bin,)"""
+        ends = add_up(Ends(self.side), whole)
+        low, high, hidden = ends["low"], ends["high"], len(ends["low"])
+        size = np.where(high > low, high - low, 1)
+        names = [f"{self.side}.states", f"{self.side}.mask"]
+        counts = np.zeros(hidden * BINS)
+        for chunk in part.chunks(names):
+            states = chunk[names[0]][chunk[names[1]]]
+            bins = np.minimum(((states - low) / size * BINS).astype(np.int64), BINS - 1)
+            counts += np.bincount((bins + np.arange(hidden) * BINS).ravel(), minlength=len(counts))
+        return {"counts": counts}
+
+
+@instrument(ActivationsResult, sums=(Ends, Histograms))
 def activations(
     recording: Recording,
     side: Side = "both",
@@ -113,19 +158,9 @@ def activations(
 
 def _ranges(recording: Recording, side: str, units: int, seed: int) -> Ranges:
     """Two passes: the ends, then a histogram between them. Nothing grows with the samples."""
-    names = [f"{side}.states", f"{side}.mask"]
-    hidden = recording.shape(names[0])[2]
-    low, high = np.full(hidden, np.inf), np.full(hidden, -np.inf)
-    for chunk in recording.chunks(names):
-        states = chunk[names[0]][chunk[names[1]]]  # (word, unit)
-        low = np.minimum(low, states.min(axis=0, initial=np.inf))
-        high = np.maximum(high, states.max(axis=0, initial=-np.inf))
-    size = np.where(high > low, high - low, 1)
-    counts = np.zeros(hidden * BINS)
-    for chunk in recording.chunks(names):
-        states = chunk[names[0]][chunk[names[1]]]
-        bins = np.minimum(((states - low) / size * BINS).astype(np.int64), BINS - 1)
-        counts += np.bincount((bins + np.arange(hidden) * BINS).ravel(), minlength=len(counts))
+    ends = add_up(Ends(side), recording)
+    low, high, hidden = ends["low"], ends["high"], len(ends["low"])
+    counts = add_up(Histograms(side), recording)["counts"]
     shares = _find_quartiles(counts.reshape(hidden, BINS))
     chosen = np.random.default_rng(seed).permutation(hidden)[:units]
     quartiles = low + shares * (high - low)

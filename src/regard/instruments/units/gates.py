@@ -13,6 +13,7 @@ from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, Measured, Result, to_floats
 from regard.instruments.sources import Recordings
 from regard.models.layers.cells import CELLS
+from regard.recordings.adding import Stats, Summed, add_up
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
 
@@ -118,7 +119,30 @@ class GatesResult(Result[Gated]):
         )
 
 
-@instrument(GatesResult, Recordings(also={"gates": {}}))
+@dataclass(frozen=True)
+class GateCounts(Summed):
+    """How often each unit of each gate is below `low` and above `high`; `turned` are 1 − z."""
+
+    low: float
+    high: float
+    turned: tuple[str, ...] = ()
+
+    def map(self, part: Recording, whole: Recording) -> Stats:
+        """By gate: how often (2, unit), and under `GATE steps` of how many words ()."""
+        names = [name for name in part.names() if ".gates." in name]
+        counts = {name: np.zeros((2, part.shape(name)[2])) for name in names}
+        steps = dict.fromkeys(names, 0)
+        masks = ["encoder.mask", *(["decoder.mask"] if "decoder.mask" in part else [])]
+        for chunk in part.chunks([*names, *masks]):
+            for name in names:
+                values = chunk[name][chunk[f"{name.split('.')[0]}.mask"]]  # (word, unit)
+                values = 1 - values if name in self.turned else values
+                counts[name] += (values < self.low).sum(axis=0), (values > self.high).sum(axis=0)
+                steps[name] += len(values)
+        return counts | {f"{name} steps": np.array(count) for name, count in steps.items()}
+
+
+@instrument(GatesResult, Recordings(also={"gates": {}}), sums=(GateCounts,))
 def gates(
     recording: Recording,
     low: float = 0.1,
@@ -138,18 +162,10 @@ def gates(
     cell = cell or _read_cell(recording)
     effects = {name: _find_effect(recording, name, cell) for name in names}
     turned = {name: _is_turned(name, effects[name], cell, convention) for name in names}
-    counts = {name: np.zeros((2, recording.shape(name)[2])) for name in names}
-    steps = dict.fromkeys(names, 0)
-    masks = ["encoder.mask", *(["decoder.mask"] if "decoder.mask" in recording else [])]
-    for chunk in recording.chunks([*names, *masks]):
-        for name in names:
-            values = chunk[name][chunk[f"{name.split('.')[0]}.mask"]]  # (word, unit)
-            values = 1 - values if turned[name] else values
-            counts[name] += (values < low).sum(axis=0), (values > high).sum(axis=0)
-            steps[name] += len(values)
+    counts = add_up(GateCounts(low, high, tuple(n for n in names if turned[n])), recording)
     found = {}
     for name in sorted(names, key=lambda name: (not name.startswith("encoder"), name)):
-        left, right = counts[name] / max(steps[name], 1)
+        left, right = counts[name] / max(int(counts[f"{name} steps"]), 1)
         found[shorten(name)] = Saturation(left, right, _say_effect(effects[name], turned[name]))
     return Gated(found, cell, low, high, convention)
 

@@ -148,7 +148,11 @@ class GroupsResult(Result[Grouped]):
         return {**super().to_json(), "units of each split": units}
 
 
-@instrument(GroupsResult, Recordings(also=ask_for_gates))
+@instrument(
+    GroupsResult,
+    Recordings(also=ask_for_gates),
+    not_sum="Classifiers are fitted to vectors that are all in memory, at most `limit` of them.",
+)
 def groups(
     recording: Recording,
     quantity: str = "encoder.states",

@@ -88,7 +88,11 @@ class ProbeResult(Result[Probed]):
         return {**super().to_json(), "steps": [seed.steps for seed in self.seeds]}
 
 
-@instrument(ProbeResult, Recordings(also=ask_for_gates))
+@instrument(
+    ProbeResult,
+    Recordings(also=ask_for_gates),
+    not_sum="A probe is fitted to vectors that are all in memory, at most `limit` of them.",
+)
 def probe(
     recording: Recording,
     quantity: str = "encoder.states",

@@ -1,25 +1,30 @@
 """Who meets whom in a corpus: what expectation maximisation goes through again and again.
 
 A group is a different target word of a sentence pair, a cell a source word and a target word that
-meet somewhere, and a meeting a source position with a group. Meetings are sparse matrices
-(cell, group) of ones, one for each range of source words, so that no cell is in two of them; both
-steps of IBM Model 1 are products with them. A meeting takes four bytes.
+meet somewhere, and a meeting a source position with a group. Some thousand pairs at a time make a
+piece: a sparse matrix (group, cells of the piece) of ones; both steps of IBM Model 1 are products
+with it. Of the whole corpus only the cells are in memory: pieces that are too many are in files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from regard.errors import RegardError
 from regard.instruments.words._pairs import Sentences
+from regard.instruments.words._spool import Spool
 from regard.recordings.storage import Array
 
-MEETINGS = 1 << 20  # in a piece, about: what is sorted at a time
-BITS = 63  # of the number that a meeting is while it is sorted
+SHIFT = 32  # bits of the target word in the number of a cell
+MEETINGS = 1 << 21  # in a piece, about
+CELLS = 1 << 22  # that are sorted at a time, about
+MOST = 2**31 - 1  # cells that a table can have
 
 
 @dataclass(frozen=True)
@@ -29,113 +34,144 @@ class Groups:
     sentence: Array  # (group,)
     word: Array  # (group,)
     times: Array  # (group,), how often the word is in the sentence
-    first: Array  # (sentence + 1,), where the groups of each sentence begin
 
     @classmethod
-    def of(cls, theirs: Sentences, shift: int) -> Groups:
-        """Of target sentences whose word numbers have at most `shift` bits."""
-        codes, times = np.unique((theirs.sentence << shift) | theirs.words, return_counts=True)
-        sentence = codes >> shift
-        first = np.searchsorted(sentence, np.arange(len(theirs.lengths) + 1))
-        return cls(sentence, codes & ((1 << shift) - 1), times.astype(np.float64), first)
+    def of(cls, theirs: Sentences) -> Groups:
+        """Of target sentences."""
+        codes, times = np.unique((theirs.sentence << SHIFT) | theirs.words, return_counts=True)
+        return cls(codes >> SHIFT, codes & ((1 << SHIFT) - 1), times)
 
 
-@dataclass(frozen=True)
 class Meetings:
-    """All meetings, and the cells that they fill, in order of source word and target word."""
+    """The meetings of a corpus, piece by piece, and the cells that they fill.
 
-    pieces: tuple[csr_array, ...]  # (cells of the piece, group), ones
-    rows: Array  # (cell,), the source word
-    columns: Array  # (cell,), the target word
-    times: Array  # (group,), how often its word is in its sentence
-    lengths: Array  # (group,), positions of the source sentence
-
-    @classmethod
-    def of(cls, ours: Sentences, theirs: Sentences, words: tuple[int, int]) -> Meetings:
-        """Of numbered source and target sentences, and how many words there are on each side."""
-        shift = words[1].bit_length()
-        groups = Groups.of(theirs, shift)
-        bits = len(groups.word).bit_length()
-        _fits(words, bits)
-        tags = (groups.word << bits) | np.arange(len(groups.word))  # word and group as one number
-        found, cells, ones = [], [], np.ones(0)
-        sentence = ours.sentence
-        for places in _pieces(ours, sentence, groups, words[0]):
-            high = ours.words[places].astype(np.int64) << (shift + bits)
-            meetings = _meetings(high, groups, sentence[places], tags)
-            ones = ones if len(ones) >= len(meetings) else np.ones(len(meetings))
-            codes, piece = _sparse(meetings, bits, len(tags), ones)
-            found.append(piece)
-            cells.append(codes)
-        codes = np.concatenate(cells)
-        lengths = ours.lengths[groups.sentence].astype(np.float64)
-        split = codes >> shift, codes & ((1 << shift) - 1)
-        return cls(tuple(found), *split, groups.times, lengths)
-
-    def step(self, translation: Array) -> tuple[Array, float]:
-        """Expected counts of the cells, given Trans of each, and the log-likelihood of that Trans.
-
-        (cell,) -> (cell,), Σ log (1/L) Σ_l Trans(y_t|x_l)
-        """
-        sums = self._sums(translation)
-        due = self.times / sums
-        counts: Array = translation * np.concatenate([piece @ due for piece in self.pieces])
-        return counts, float(self.times @ np.log(sums / self.lengths))
-
-    def likelihood(self, translation: Array) -> float:
-        """The log-likelihood alone."""
-        return float(self.times @ np.log(self._sums(translation) / self.lengths))
-
-    def _sums(self, translation: Array) -> Array:
-        """Σ_l Trans(y_t|x_l) of each group. (cell,) -> (group,)"""
-        sums, start = np.zeros(len(self.times)), 0
-        for piece in self.pieces:
-            sums += piece.T @ translation[start : start + piece.shape[0]]
-            start += piece.shape[0]
-        return sums
-
-
-def _pieces(ours: Sentences, sentence: Array, groups: Groups, words: int) -> Iterator[Array]:
-    """The source positions in order of their words, whole words at a time."""
-    order = np.argsort(ours.words, kind="stable")
-    widths = np.diff(groups.first)[sentence]
-    ends = np.cumsum(np.bincount(ours.words, widths, words))  # meetings up to each word
-    stops = np.cumsum(np.bincount(ours.words, minlength=words))  # positions up to each word
-    word = 0
-    while word < words:
-        before = ends[word - 1] if word else 0
-        after = max(word + 1, int(np.searchsorted(ends, before + MEETINGS, side="right")))
-        yield order[stops[word - 1] if word else 0 : stops[after - 1]]
-        word = after
-
-
-def _meetings(words: Array, groups: Groups, sentence: Array, tags: Array) -> Array:
-    """Source word, target word and group of every meeting of some positions, as sorted numbers.
-
-    words, sentence (position,) -> (meeting,)
+    Cells are in order of source word and target word: `indptr` says where those of each source
+    word begin, `columns` has their target words.
     """
-    first = groups.first[sentence]
-    widths = groups.first[sentence + 1] - first
-    group = np.arange(widths.sum()) + np.repeat(first - (np.cumsum(widths) - widths), widths)
-    found: Array = tags[group]
-    found |= np.repeat(words, widths)
-    found.sort()
-    return found
+
+    def __init__(self, pieces: Iterable[tuple[Sentences, Sentences]]):
+        """Of source and target sentences in word numbers, some pairs at a time."""
+        self.spool = Spool()
+        entries = np.zeros(0, np.int64)  # of each source word, in all pieces
+        for ours, theirs in chain.from_iterable(map(_part, pieces)):
+            codes, meetings = _meet(ours, theirs)
+            more = np.bincount(codes >> SHIFT)
+            entries = _add(entries, more)
+            self.spool.append(codes=codes, cells=np.zeros(len(codes), np.int32), **meetings)
+        self.indptr, self.columns = self._find_cells(entries)
+
+    def _find_cells(self, entries: Array) -> tuple[Array, Array]:
+        """Every cell once, for some source words at a time; pieces note the places of theirs."""
+        sizes, columns, start = np.zeros(len(entries) + 1, np.int64), [], 0
+        for first, last in pairwise(_split(entries)):
+            borders = np.array([first, last], np.int64) << SHIFT
+            slices = [slice(*np.searchsorted(p["codes"], borders)) for p in self.spool]
+            found = _unite(p["codes"][part] for p, part in zip(self.spool, slices, strict=True))
+            for piece, part in zip(self.spool.changing(), slices, strict=True):
+                piece["cells"][part] = start + np.searchsorted(found, piece["codes"][part])
+            sizes[first + 1 : last + 1] = np.bincount(found >> SHIFT, minlength=last)[first:]
+            columns.append((found & ((1 << SHIFT) - 1)).astype(np.int32))
+            start += len(found)
+            if start > MOST:
+                raise RegardError(
+                    f"More than {MOST} pairs of words meet in this corpus, which is the limit."
+                    " Replace rare words by one, or cut words into pieces."
+                )
+        self.spool.drop("codes")
+        return np.cumsum(sizes), np.concatenate(columns)
+
+    def expect(self, translation: Array) -> Expected:
+        """Expected counts of all cells, given Trans of each. (cell,)"""
+        expected = Expected(translation)
+        for piece in self.spool:
+            expected.update(piece)
+        return expected
 
 
-def _sparse(meetings: Array, bits: int, groups: int, ones: Array) -> tuple[Array, csr_array]:
-    """Sorted meetings as the codes of their cells and a matrix (cell, group)."""
-    codes = meetings >> bits
-    inner = np.flatnonzero(codes[1:] != codes[:-1]) + 1
-    indptr = np.concatenate([[0], inner, [len(codes)]]).astype(np.int32)
-    places = (meetings & ((1 << bits) - 1)).astype(np.int32)
-    matrix = csr_array((ones[: len(codes)], places, indptr), shape=(len(indptr) - 1, groups))
-    return codes[indptr[:-1]], matrix
+class Expected:
+    """An accumulator of what Trans makes of pieces: expected counts, and how likely they are.
 
+    Its memory is a number for each cell; those of several pieces merge.
+    """
 
-def _fits(words: tuple[int, int], bits: int) -> None:
-    if sum(count.bit_length() for count in words) + bits > BITS:
-        raise RegardError(
-            f"{words[0]} source words and {words[1]} target words are too many to count together."
-            " Replace rare words by one, or cut words into pieces."
+    def __init__(self, translation: Array):
+        self.translation, self.likelihood = translation, 0.0
+        self.shares = np.zeros(len(translation))  # (cell,), Σ times / Σ_l Trans(y_t|x_l)
+
+    def update(self, piece: dict[str, Array]) -> Expected:
+        """Add a piece."""
+        cells, times = piece["cells"], piece["times"].astype(np.float64)
+        lengths = piece["lengths"]  # (group,), positions of the source sentence
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        met = csr_array(
+            (np.ones(len(piece["places"])), piece["places"], indptr),
+            shape=(len(lengths), len(cells)),
         )
+        sums = met @ self.translation[cells]
+        self.shares[cells] += met.T @ (times / sums)
+        self.likelihood += float(times @ np.log(sums / lengths))
+        return self
+
+    def merge(self, other: Expected) -> Expected:
+        """Add what another one found with the same Trans."""
+        self.shares += other.shares
+        self.likelihood += other.likelihood
+        return self
+
+    def result(self) -> tuple[Array, float]:
+        """Expected counts of the cells, and Σ log (1/L) Σ_l Trans(y_t|x_l). (cell,)"""
+        self.shares *= self.translation
+        return self.shares, self.likelihood
+
+
+def normalise_rows(values: Array, indptr: Array) -> None:
+    """Divide the cells of each source word by their sum, in place, some words at a time."""
+    for first, last in pairwise(_split(np.diff(indptr))):
+        part = slice(indptr[first], indptr[last])
+        sizes = np.diff(indptr[first : last + 1])
+        rows = np.repeat(np.arange(last - first), sizes)
+        values[part] /= np.bincount(rows, values[part], last - first)[rows]
+
+
+def _part(piece: tuple[Sentences, Sentences]) -> Iterator[tuple[Sentences, Sentences]]:
+    """A piece in parts with about as many meetings, so that long sentences do not fill memory."""
+    ours, theirs = piece
+    number = np.cumsum(ours.lengths * theirs.lengths) // MEETINGS
+    for part in np.unique(number):
+        yield ours.keep(number == part), theirs.keep(number == part)
+
+
+def _meet(ours: Sentences, theirs: Sentences) -> tuple[Array, dict[str, Array]]:
+    """The cells of a piece as numbers, and its meetings: places of cells, group by group."""
+    groups = Groups.of(theirs)
+    lengths = ours.lengths[groups.sentence]
+    before = np.cumsum(lengths) - lengths
+    positions = np.arange(lengths.sum()) + np.repeat(ours.starts[groups.sentence] - before, lengths)
+    codes = ours.words[positions].astype(np.int64) << SHIFT
+    codes |= np.repeat(groups.word, lengths)
+    cells, places = np.unique(codes, return_inverse=True)
+    small: dict[str, Any] = {"places": places, "lengths": lengths, "times": groups.times}
+    return cells, {name: values.astype(np.int32) for name, values in small.items()}
+
+
+def _split(entries: Array) -> list[int]:
+    """Source words in ranges with about `CELLS` entries each: where they begin, and the end."""
+    ends = np.cumsum(entries)
+    starts = [0]
+    while starts[-1] < len(entries):
+        before = ends[starts[-1] - 1] if starts[-1] else 0
+        after = int(np.searchsorted(ends, before + CELLS, side="right"))
+        starts.append(max(starts[-1] + 1, after))
+    return starts
+
+
+def _unite(arrays: Iterator[Array]) -> Array:
+    return np.unique(np.concatenate([*arrays]))
+
+
+def _add(one: Array, other: Array) -> Array:
+    """The sum of two arrays, of which the shorter has zeros at its end."""
+    total = np.zeros(max(len(one), len(other)), np.int64)
+    total[: len(one)] += one
+    total[: len(other)] += other
+    return total

@@ -18,8 +18,11 @@ from regard.instruments.scores._scores import Scores
 from regard.instruments.sources import Recordings, Settings
 from regard.instruments.words._subwords import Pool, pool_recorded
 from regard.instruments.words.links import Alignment, Match, Scored, read_alignments
+from regard.recordings.adding import Stats, Summed, add_up
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
+from regard.recordings.views import first_row, take_rows
+from regard.runs.files import content_hash
 from regard.statistics import Estimate
 
 LEVELS = tuple(round(0.05 * k, 2) for k in range(1, 20))  # shares of a row, for the figure
@@ -74,7 +77,40 @@ class SoftAlignments(Recordings):
         return (None, id(source)) if isinstance(source, Scores) else super().identify(source)
 
 
-@instrument(AERResult, SoftAlignments(), renamed={"pool": "pieces"})
+@dataclass(frozen=True)
+class LinkCounts(Summed):
+    """Links, sure ones, and how many of ours are sure and possible; at the threshold and `LEVELS`.
+
+    `gold` is a file, whose content `digest` tells; without, the recording's own alignments.
+    """
+
+    site: str | None
+    head: int | None
+    threshold: float | None
+    pieces: Pool
+    gold: str | None = None
+    digest: str = ""
+    first: Literal[0, 1] | None = None
+
+    def map(self, part: Recording, whole: Recording) -> Stats:
+        """`counts` (threshold and levels, 4), `negative` ()"""
+        known = None if self.gold is None else read_alignments(Path(self.gold), self.first)
+        counts, negative = np.zeros((1 + len(LEVELS), 4), np.int64), 0
+        for start in range(0, len(part), part.rows):
+            piece = take_rows(part, start, min(len(part), start + part.rows))
+            scores = Scores.of_attention(piece, self.site, self.head)
+            begin = first_row(piece)
+            if known is None:
+                links = _read_targets(piece)
+            else:
+                scores = pool_recorded(piece, scores, self.pieces)
+                links = list(known[begin : begin + len(piece)])
+            counted, below = _count(scores, links, self.threshold, begin)
+            counts, negative = counts + counted, negative + below
+        return {"counts": counts, "negative": np.array(negative)}
+
+
+@instrument(AERResult, SoftAlignments(), renamed={"pool": "pieces"}, sums=(LinkCounts,))
 def aer(
     source: Scores | Recording,
     gold: Any = None,
@@ -95,9 +131,15 @@ def aer(
     known = read_alignments(gold, first) if isinstance(gold, (str, Path)) else _read_links(gold)
     if isinstance(source, Scores):
         return _score(source, known, threshold)
-    scores = Scores.of_attention(source, site, head, layer)
-    if known is None:
-        return _score(scores, _read_targets(source), threshold)
+    site = source.site(site, layer)
+    if known is None or isinstance(gold, (str, Path)):
+        if known is not None:
+            _require_as_many(len(known), len(source))
+        file = None if known is None else str(Path(gold).absolute())
+        digest = "" if file is None else content_hash(Path(file))
+        counted = LinkCounts(site, head, threshold, pieces, file, digest, first)
+        return _finish(add_up(counted, source))
+    scores = Scores.of_attention(source, site, head)
     return _score(pool_recorded(source, scores, pieces), known, threshold)
 
 
@@ -139,38 +181,58 @@ def _choose_links(scores: Scores, threshold: float | None) -> Array:
 
 
 def _score(scores: Scores, gold: Sequence[Alignment] | None, threshold: float | None) -> Aligned:
+    counts, negative = _count(scores, gold, threshold)
+    return _finish({"counts": counts, "negative": np.array(negative)})
+
+
+def _finish(stats: Stats) -> Aligned:
+    """The errors that follow from counts; shares of rows mean nothing where some are negative."""
+    ours, *levels = (Match(*map(int, row)) for row in stats["counts"])
+    errors = () if stats["negative"] else tuple(level.error for level in levels)
+    return Aligned(ours, errors)
+
+
+def _count(
+    scores: Scores, gold: Sequence[Alignment] | None, threshold: float | None, begin: int = 0
+) -> tuple[Array, int]:
+    """Links at the threshold and at all levels, and how many scores are negative.
+
+    `begin` is the number of the first sample. -> (threshold and levels, 4)
+    """
     if gold is None:
         raise RegardError(
             "There are no links to compare with: give gold, a file of alignments or a list of them."
         )
-    sure, possible = _dense(gold, scores)
-    negative = bool((scores.values[scores.mask] < 0).any())
-    levels = [] if negative else [_choose_links(scores, level) for level in LEVELS]
-    errors = tuple(_match(links, sure, possible).error for links in levels)
-    return Aligned(_match(_choose_links(scores, threshold), sure, possible), errors)
+    sure, possible = _dense(gold, scores, begin)
+    negative = int((scores.values[scores.mask] < 0).sum())
+    chosen = [_choose_links(scores, threshold)]
+    chosen += [] if negative else [_choose_links(scores, level) for level in LEVELS]
+    counts = np.zeros((1 + len(LEVELS), 4), np.int64)
+    for number, links in enumerate(chosen):
+        counts[number] = [x.sum() for x in (links, sure, links & sure, links & possible)]
+    return counts, negative
 
 
-def _match(links: Array, sure: Array, possible: Array) -> Match:
-    counts = (links, sure, links & sure, links & possible)
-    return Match(*(int(part.sum()) for part in counts))
-
-
-def _dense(gold: Sequence[Alignment], scores: Scores) -> tuple[Array, Array]:
-    """Sure and possible links, (sample, target, source) each; what does not fit is refused."""
-    if len(gold) != len(scores):
+def _require_as_many(links: int, scores: int) -> None:
+    if links != scores:
         raise RegardError(
-            f"There are {len(scores)} sentence pairs with scores, but {len(gold)} with links."
+            f"There are {scores} sentence pairs with scores, but {links} with links."
             " They must be the same pairs, in the same order."
         )
+
+
+def _dense(gold: Sequence[Alignment], scores: Scores, begin: int = 0) -> tuple[Array, Array]:
+    """Sure and possible links, (sample, target, source) each; what does not fit is refused."""
+    _require_as_many(len(gold), len(scores))
     sure, possible = (np.zeros(scores.values.shape, np.bool_) for _ in range(2))
     for sample, alignment in enumerate(gold):
         for links, part in ((alignment.sure, sure), (alignment.possible, possible)):
             for i, j in links:
                 if not _inside((sample, j, i), scores):
                     raise RegardError(
-                        f"Sentence pair {sample + 1}: the link {i}-{j} (from 0) is beyond its"
-                        f" {_size(sample, scores)}. Are links and words of the same text, and is"
-                        " the alignment turned the right way?"
+                        f"Sentence pair {begin + sample + 1}: the link {i}-{j} (from 0) is beyond"
+                        f" its {_size(sample, scores)}. Are links and words of the same text, and"
+                        " is the alignment turned the right way?"
                     )
                 part[sample, j, i] = True
     return sure, possible

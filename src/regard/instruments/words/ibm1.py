@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -16,14 +16,13 @@ from regard.instruments.registry import instrument
 from regard.instruments.result import to_floats
 from regard.instruments.scores._scores import Scores
 from regard.instruments.words._lexicon import Lexicon, LexiconResult, list_words
-from regard.instruments.words._meetings import Meetings
+from regard.instruments.words._meetings import Meetings, normalise_rows
 from regard.instruments.words._pairs import (
     Numbers,
     Pair,
     Pairs,
     SentencePairs,
     Sentences,
-    Word,
     pieces,
     sides,
     training_pairs,
@@ -134,43 +133,37 @@ def ibm1(
     >>> regard.ibm1(pairs).best("Haus", 1)[0][0]
     'house'
     """
-    ours, theirs, names = number_words(pairs, null)
-    meetings = Meetings.of(ours, theirs, (len(names[0]), len(names[1])))
-    translation, likelihoods = np.ones(len(meetings.rows)), []
-    for step in range(max(1, iterations)):
-        counts, before = meetings.step(translation)
-        likelihoods += [before] * (step > 0)
-        sums = np.bincount(meetings.rows, counts, len(names[0]))
-        translation = counts / sums[meetings.rows]
-    likelihoods.append(meetings.likelihood(translation))
-    cells = np.bincount(meetings.rows, minlength=len(names[0]))
-    indptr = np.concatenate([[0], np.cumsum(cells)])
+    names = Numbers([NULL] if null else []), Numbers()
+    meetings = Meetings(number_words(pairs, names, null))
+    translation, likelihoods = np.ones(len(meetings.columns)), []
+    for _ in range(max(1, iterations)):
+        counts, before = meetings.expect(translation).result()
+        likelihoods.append(before)
+        normalise_rows(counts, meetings.indptr)
+        translation = counts
+    likelihoods = [*likelihoods[1:], meetings.expect(translation).likelihood]
     shape = len(names[0]), len(names[1])
+    ends = np.full(shape[0] + 1 - len(meetings.indptr), meetings.indptr[-1])  # words without pairs
+    indptr = np.concatenate([meetings.indptr, ends])
     matrix = csr_array((translation, meetings.columns, indptr), shape=shape)
-    return IBM1(matrix, *names, tuple(likelihoods), null)
+    return IBM1(matrix, names[0].words, names[1].words, tuple(likelihoods), null)
 
 
 def number_words(
-    pairs: Iterable[Pair], null: bool
-) -> tuple[Sentences, Sentences, tuple[tuple[Word, ...], tuple[Word, ...]]]:
-    """Both sides in numbers, and the words; pairs with an empty side teach nothing."""
-    names = Numbers([NULL] if null else []), Numbers()
-    found: list[tuple[Sentences, Sentences]] = []
+    pairs: Iterable[Pair], names: tuple[Numbers, Numbers], null: bool
+) -> Iterator[tuple[Sentences, Sentences]]:
+    """Both sides in numbers, piece by piece; pairs with an empty side teach nothing."""
+    empty = True
     for piece in pieces(pairs):
         sources, targets = sides(piece)
         given = [[NULL, *s] if len(s) else s for s in sources] if null else sources
         ours = Sentences.of(given, names[0].__getitem__)
         theirs = Sentences.of(targets, names[1].__getitem__)
         both = (ours.lengths > 0) & (theirs.lengths > 0)
-        found.append((ours.keep(both), theirs.keep(both)))
-    if not any(len(ours.words) for ours, _ in found):
+        if both.any():
+            yield ours.keep(both), theirs.keep(both)
+            empty = False
+    if empty:
         raise RegardError(
             "There is no pair with words on both sides, so there is nothing to learn."
         )
-    ours, theirs = (
-        Sentences(
-            np.concatenate([s.words for s in side]), np.concatenate([s.lengths for s in side])
-        )
-        for side in zip(*found, strict=True)
-    )
-    return ours, theirs, (names[0].words, names[1].words)

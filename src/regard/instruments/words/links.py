@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from regard.display import Bars, Figure, Panel
-from regard.errors import RegardError, unknown
+from regard.errors import RegardError, kind_of, unknown
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, SIZE, Measured, Result
 from regard.instruments.sources import Settings, Takes
@@ -135,7 +135,7 @@ def match_links(hypothesis: Sequence[Alignment], gold: Sequence[Alignment]) -> M
     for pair in (*hypothesis, *gold):
         if not isinstance(pair, Alignment):
             raise RegardError(
-                f"A {type(pair).__name__} is no alignment. Read them with `regard.read_alignments`,"
+                f"{kind_of(pair)} is no alignment. Read them with `regard.read_alignments`,"
                 " or make one of links: `regard.instruments.words.Alignment.of({(0, 0), (1, 2)})`."
             )
     if len(hypothesis) != len(gold):

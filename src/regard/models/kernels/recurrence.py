@@ -11,6 +11,7 @@ Axes are those of `layout.py`. Gate blocks are stacked as in the cells.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from typing import Any, ClassVar
 
 import torch
@@ -112,9 +113,15 @@ class Source:
 def recur(
     kernel: Kernel, source: Source, layout: Layout, weights: State, first: State
 ) -> tuple[Tensor, State, State]:
-    """A cell over a batch: states (batch, time, hidden), the last state, the source's results."""
+    """A cell over a batch: states (batch, time, hidden), the last state, the source's results.
+
+    Steps are taken in the precision of the weights: what is rounded at each would add up.
+    """
     tensors = (*source.tensors, *weights, *first)
-    states, *rest = Recurrence.apply(kernel, source, layout, *tensors)  # type: ignore[no-untyped-call]
+    device = weights[0].device.type
+    lowered = torch.is_autocast_enabled(device)
+    with torch.autocast(device, enabled=False) if lowered else nullcontext():
+        states, *rest = Recurrence.apply(kernel, source, layout, *tensors)  # type: ignore[no-untyped-call]
     return states, tuple(rest[: len(first)]), tuple(rest[len(first) :])
 
 

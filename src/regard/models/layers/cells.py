@@ -110,7 +110,8 @@ class Cell(nn.Module, ABC):
 
     def project(self, x: Tensor) -> Tensor:
         """What the input adds to each block, biases included. (…, inputs) -> (…, blocks·hidden)"""
-        return nn.functional.linear(x, self.weight_ih, self.input_bias)
+        projected = nn.functional.linear(x, self.weight_ih, self.input_bias)
+        return projected.to(self.weight_ih.dtype)  # steps add up in it, whatever the product is in
 
     @property
     def input_bias(self) -> Tensor:

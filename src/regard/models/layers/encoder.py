@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from regard.models.blocks import split_gates
 from regard.models.layers.cells import Cell, Inputs, RecurrentCell, State, Words, vectors
+from regard.models.layers.dropping import drop_out
 from regard.tasks.batch import reverse
 
 Gates = dict[str, Tensor]
@@ -55,7 +56,7 @@ class Encoder(nn.Module):
         finals: list[Tensor] = []
         for layer, ahead in enumerate(self.ahead):
             if layer and self.dropout and self.training:
-                x = nn.functional.dropout(vectors(x), self.dropout)
+                x = drop_out(vectors(x), self.dropout)
             name = f"encoder.gates.{layer}"
             start = self._start(2 * layer if self.back else layer, x)
             states, final = run(ahead, x, lengths, start, gates, f"{name}.ahead")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -11,7 +12,11 @@ from torch.nn.functional import cross_entropy, linear, pad
 from regard.models.seq2seq import OutputLayer
 
 Activation = Literal["none", "relu", "tanh"]
-ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "linear": lambda x: x,  # of other programs, whose two matrices stand apart
+}
 AT_ONCE = 2_000_000  # logits at a time: no more than stay in the processor's cache
 
 
@@ -20,7 +25,8 @@ class Readout(nn.Linear):
 
     Plainly f = [s; c], or only one of them; with `added`, f = s + c (snell2021, eq. 32). With
     `context_layer`, c is projected first. With `activation`, a hidden layer comes between:
-    f = activation(V [s; c] + v), snell2021's network N of eq. 2.
+    f = activation(V [s; c] + v), snell2021's network N of eq. 2 (Luong et al. 2015: the attentional
+    vector).
     """
 
     def __init__(
@@ -30,7 +36,7 @@ class Readout(nn.Linear):
         words: int,
         hidden: int,
         bias: bool = True,
-        activation: Activation = "none",
+        activation: str = "none",
         context_layer: bool = False,
         added: bool = False,
     ):
@@ -43,9 +49,10 @@ class Readout(nn.Linear):
 
     def forward(self, states: Tensor, context: Tensor | None = None) -> Tensor:
         """(batch, target, hidden), (batch, target, features) -> (batch, target, vocab)"""
-        return linear(self._features(states, context), self.weight, self.bias)
+        return linear(self.features(states, context), self.weight, self.bias)
 
-    def _features(self, states: Tensor, context: Tensor | None) -> Tensor:
+    def features(self, states: Tensor, context: Tensor | None) -> Tensor:
+        """What the output layer reads: f above. -> (batch, target, width)"""
         if context is not None and self.context is not None:
             context = self.context(context)
         if self.added:
@@ -67,9 +74,11 @@ class Readout(nn.Linear):
 
     def layer(self) -> OutputLayer | None:
         """The whole as one linear map of state and context, where it is one."""
-        if self.hidden is not None:
+        if self.hidden is not None and self.activation != "linear":
             return None
         state, seen = self.sizes
+        if self.hidden is not None:
+            return self._product(self.hidden)
         if self.added:
             weights = [self.weight, self.weight]
         else:
@@ -84,6 +93,14 @@ class Readout(nn.Linear):
             parts["context"] = (state, state + weights[1].shape[1])
         plain = self.context is None and not self.added
         return OutputLayer(self.weight if plain else torch.cat(weights, dim=1), bias, parts)
+
+    def _product(self, hidden: nn.Linear) -> OutputLayer:
+        """Two matrices with nothing between them as one."""
+        (state, seen), weight = self.sizes, self.weight @ hidden.weight
+        shift = None if hidden.bias is None else self.weight @ hidden.bias
+        both = [x for x in (self.bias, shift) if x is not None]
+        parts = {"state": (0, state), "context": (state, state + seen)}
+        return OutputLayer(weight, sum(both[1:], both[0]) if both else None, parts)
 
     def lexical(
         self,

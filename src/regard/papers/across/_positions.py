@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.recordings.recording import Recording
+from regard.recordings.recording import Chunk, Recording
 from regard.recordings.storage import Array
 
 READ = ("encoder.words", "encoder.mask", "decoder.mask")
@@ -32,13 +32,22 @@ def _share_found(recording: Recording, name: str, gold: Array | None, alike: boo
         size, steps = scores.shape[:2]
         place = chunk["alignment"] if gold is None else gold[start : start + size, :steps]
         start += size
-        best = np.where(chunk["encoder.mask"][:, None], scores, -np.inf).argmax(axis=2)
-        mask = chunk["decoder.mask"] & (place >= 0)
-        hit = best == place
-        if alike:
-            words = chunk["encoder.words"]
-            found = np.take_along_axis(words, best, 1)
-            hit = found == np.take_along_axis(words, np.maximum(place, 0), 1)
-        right += int(hit[mask].sum())
-        total += int(mask.sum())
+        hits, words = count_found(scores, chunk, place, alike)
+        right, total = right + hits, total + words
     return right / max(total, 1)
+
+
+def count_found(scores: Array, chunk: Chunk, place: Array, alike: bool) -> tuple[int, int]:
+    """Target words whose largest score is at the right position, and all that have one.
+
+    scores (sample, target, source), place (sample, target). With `alike`, a position whose word is
+    that of the right one will do.
+    """
+    best = np.where(chunk["encoder.mask"][:, None], scores, -np.inf).argmax(axis=2)
+    mask = chunk["decoder.mask"] & (place >= 0)
+    hit = best == place
+    if alike:
+        words = chunk["encoder.words"]
+        found = np.take_along_axis(words, best, 1)
+        hit = found == np.take_along_axis(words, np.maximum(place, 0), 1)
+    return int(hit[mask].sum()), int(mask.sum())

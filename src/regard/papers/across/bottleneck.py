@@ -10,7 +10,7 @@ from regard.papers.chapter36._lengths import average_lengths, draw_lengths, vary
 from regard.papers.chapter36.attention import LONG_UPDATES, plan_long
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Measures, Plan, Runs, Scale
 from regard.papers.framework.measures import CHANGE, count_seeds, subtract
-from regard.recordings.record import draw_samples
+from regard.recordings.samples import draw_samples
 from regard.runs import Run
 from regard.statistics import Estimate
 from regard.training import evaluate

@@ -10,7 +10,7 @@ from regard.display import Bars, Figure, Panel, Rule, Table
 from regard.instruments.units import groups
 from regard.papers.baan2019._lookup import MODELS, Lookup, record_runs
 from regard.papers.baan2019.units import TABLES
-from regard.papers.framework import EXPERIMENTS, Findings, Measures, Runs, Scale
+from regard.papers.framework import EXPERIMENTS, Findings, Measures, Plan, Runs, Scale
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
 from regard.statistics import Estimate
@@ -24,9 +24,14 @@ class GroupsAreDirectionsExperiment(Lookup):
     about = (
         "A functional group is what a probe needs to tell which table the encoder reads; the"
         " strongest units of χ are those in which the tables' input components differ most. Both"
-        " are taken equally large, and their overlap is compared with that of random units."
+        " are taken equally large, and their overlap is compared with that of random units. Models"
+        " are trained by the fast recipe."
     )
     claims = ("x.groups-are-directions",)
+
+    def plan(self, scale: Scale) -> Plan:
+        """By the fast recipe: the runs of guided-terms."""
+        return self.plan_fast(scale)
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Overlaps, and how many times chance they are."""

@@ -3,6 +3,7 @@
 # In the order of the paper.
 # isort: off
 from regard.papers.aitken2021 import one_to_one as one_to_one
+from regard.papers.aitken2021 import own_predictions as own_predictions
 from regard.papers.aitken2021 import orders as orders
 from regard.papers.aitken2021 import escan as escan
 from regard.papers.aitken2021 import twice as twice

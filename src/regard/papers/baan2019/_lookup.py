@@ -38,6 +38,14 @@ class Lookup(Experiment):
         """Guided models and baselines."""
         return {name: self.plan_models(scale, weight) for name, weight in MODELS.items()}
 
+    def plan_fast(self, scale: Scale) -> Plan:
+        """The same by the fast recipe at either scale, which takes a quarter of the time."""
+        short = {"updates": 2000} if scale == "quick" else {}
+        return {
+            name: self.plan_models(scale, weight, recipe="fast", **short)
+            for name, weight in MODELS.items()
+        }
+
 
 def record_runs(runs: Sequence[Run], gates: bool = False) -> list[Recording]:
     """Each run recorded on all rows, those of training included, as the paper does it."""

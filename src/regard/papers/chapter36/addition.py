@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import cast
 
 import numpy as np
 
-from regard.display import Bars, Figure, Heat, Panel, Rule, Table
+from regard.display import Bars, Figure, Heat, Panel, Points, Rule, Table
 from regard.papers.chapter36._lengths import TRIALS, measure_accuracy, vary_task
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
-from regard.papers.framework.measures import draw_shares, plan_seeds, to_percent
+from regard.papers.framework.measures import count_seeds, draw_shares, plan_seeds, to_percent
 from regard.runs import Run
 from regard.statistics import Estimate
 from regard.tasks.synthetic.addition import Addition
@@ -19,6 +19,8 @@ from regard.training import predict
 
 PLACES = ("units", "tens", "hundreds")
 SIZES = range(1, 5)  # digits of an operand
+SEEDS = 20  # of the source's settings: its single run is one draw of these
+NEAR = 0.9  # of the sums right: near what the source prints
 SCRATCHPAD_UPDATES = {"quick": 700, "full": 4000}
 MASKED_UPDATES = {"quick": SCRATCHPAD_UPDATES["quick"], "full": 2000}
 
@@ -43,7 +45,8 @@ class Sums(Experiment):
         " The claims are judged with the source's settings, where the encoder reads the padding"
         " of shorter sums in training and finds none at test time; beside them stands the same"
         " model with the padding masked. On 3+3 digits the answer is also scored digit by digit"
-        " from the right, as the source does, with shorter answers filled up with zeros."
+        " from the right, as the source does, with shorter answers filled up with zeros. The"
+        " source has one run; here twenty show what one run may be."
     )
     claims = ("c36.addition", "c36.addition-grid", "c36.addition-digits")
     source = {"2+2": 0.98, "3+3": 0.0, "3+2": 0.0, "4+4": 0.0, "1+1": 0.0}
@@ -51,7 +54,9 @@ class Sums(Experiment):
     def plan(self, scale: Scale) -> Plan:
         """The source's settings at either scale; at quick the masked runs are the scratchpad's."""
         return {
-            "read": plan_seeds(scale, "addition", "chapter36", padding="read"),
+            "read": plan_seeds(
+                count_seeds(scale, full=SEEDS), "addition", "chapter36", padding="read"
+            ),
             "masked": plan_seeds(scale, "addition", "chapter36", updates=MASKED_UPDATES[scale]),
         }
 
@@ -62,7 +67,8 @@ class Sums(Experiment):
         grid, masked, places = grids["read"], grids["masked"], digits["padding read"]
         beyond = [grid[cell].values for cell in grid if {"3", "4"} & set(cell)]
         measures = {
-            "c36.addition": {f"accuracy_{n.replace('+', '_')}": grid[n] for n in self.source},
+            "c36.addition": {f"accuracy_{n.replace('+', '_')}": grid[n] for n in self.source}
+            | {"seeds_near": share_near(grid["2+2"])},
             "c36.addition-grid": {
                 "accuracy_2_2": grid["2+2"],
                 "accuracy_beyond": Estimate.share(np.mean(beyond, axis=0)),
@@ -86,15 +92,40 @@ class Sums(Experiment):
                 *(_draw_grid(f"Padding {name}", grids[name]) for name in grids),
                 draw_shares(title, "", "share right", *Bars.of_each(digits), chance),
             ),
+            draw_distribution(
+                {f"padding {name}": grids[name]["2+2"] for name in grids}, self.source["2+2"]
+            ),
             f"Inside the training distribution {to_percent(grid['2+2'])} of the sums are right"
             f" ({to_percent(masked['2+2'])} with the padding masked); with three or more digits"
             f" {to_percent(measures['c36.addition-grid']['accuracy_beyond'])}.",
+            f"{to_percent(measures['c36.addition']['seeds_near'])} of the {grid['2+2'].n} seeds get"
+            f" {NEAR:.0%} of the sums of 2+2 digits right or more; the best"
+            f" {max(grid['2+2'].values):.0%}, the worst {min(grid['2+2'].values):.0%}.",
             f"1+1 digits: {to_percent(grid['1+1'])} with the padding read,"
             f" {to_percent(masked['1+1'])} with it masked.",
             "On 3+3 digits "
             + ", ".join(f"{n} are right in {to_percent(places[n])}" for n in PLACES)
             + " of the answers; a guess is right in 10 %.",
         )
+
+
+def share_near(accuracy: Estimate) -> Estimate:
+    """The share of seeds that come near what the source prints."""
+    return Estimate.share(float(value >= NEAR) for value in accuracy.values)
+
+
+def draw_distribution(accuracies: Mapping[str, Estimate], said: float) -> Figure:
+    """The accuracy of every seed, in order; the source's single run as a line."""
+    points = (
+        Points(name, tuple(map(float, range(1, found.n + 1))), tuple(sorted(found.values)), colour)
+        for colour, (name, found) in enumerate(accuracies.items())
+    )
+    rule = Rule("the source's run", y=said)
+    return Figure.of(
+        "c36-addition-seeds",
+        "Exact match on 2+2 digits of every seed, from the worst to the best: what one run may be.",
+        draw_shares("One run is one draw", "seed, in order", "exact match", *points, rule),
+    )
 
 
 def _draw_grid(title: str, grid: dict[str, Estimate]) -> Panel:

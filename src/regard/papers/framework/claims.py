@@ -64,13 +64,21 @@ class Claim:
                     f" measure.{hint} It measures: {known}."
                 )
 
-    def row(self, scale: str | None, measures: Mapping[str, Estimate] | None) -> dict[str, Any]:
+    def row(
+        self,
+        scale: str | None,
+        measures: Mapping[str, Estimate] | None,
+        coverage: str | None = None,
+        core_hours: float | None = None,
+    ) -> dict[str, Any]:
         """The claim with what was measured, as `regard claims --json` gives it.
 
         Where a measure that the rule needs could not be taken, the claim counts as not run.
+        `coverage` says how much of what the claim speaks of was looked at; `core_hours` is what
+        its whole experiment took, and None where that is not known.
         """
         if measures is None or not self.names <= set(measures):
-            scale, measures = None, None
+            scale, measures, coverage, core_hours = None, None, None, None
         head = measures[self.headline] if measures else None
         return {
             "id": self.id,
@@ -86,6 +94,8 @@ class Claim:
             "rule": self.rule,
             "verdict": "not run" if measures is None else self.verdict(measures),
             "figure": self.figure,
+            "coverage": coverage,
+            "core_hours": core_hours,
             "measures": {name: value.to_json() for name, value in (measures or {}).items()},
         }
 

@@ -62,6 +62,10 @@ class Experiment(ABC):
         """Files that are read without a run: other content makes another result."""
         return []
 
+    def coverage(self, scale: Scale) -> str | None:
+        """How much of what the claims speak of is looked at, where that is not all of it."""
+        return None
+
     @abstractmethod
     def plan(self, scale: Scale) -> Plan:
         """The runs that are needed, by condition."""

@@ -32,11 +32,16 @@ def plan_seeds(seeds: int | Scale, task: str, model: str, **overrides: Any) -> l
 
     A dot in a key is written as two underscores.
     """
+    count = seeds if isinstance(seeds, int) else count_seeds(seeds)
+    return plan_each(range(count), task, model, **overrides)
+
+
+def plan_each(seeds: Iterable[int], task: str, model: str, **overrides: Any) -> list[RunConfig]:
+    """One configuration for each of these seeds; keys as for `plan_seeds`."""
     from regard.runs.config import assemble
 
-    count = seeds if isinstance(seeds, int) else count_seeds(seeds)
     values = {key.replace("__", "."): value for key, value in overrides.items()}
-    return [assemble(task, model, seed, values) for seed in range(count)]
+    return [assemble(task, model, seed, values) for seed in seeds]
 
 
 def read_share(runs: Iterable[Run], metric: str) -> Estimate:

@@ -6,10 +6,12 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from time import process_time
 
 from regard.code import hash_code, join_hashes, texts_in
 from regard.errors import RegardError, unknown
 from regard.instruments import INSTRUMENTS
+from regard.papers.framework.cost import add_hours, count_conditions
 from regard.papers.framework.experiment import EXPERIMENTS, Experiment, Plan, Scale
 from regard.papers.framework.result import Result, load, result_path, results_folder
 from regard.runs.config import RunConfig
@@ -67,11 +69,10 @@ def reproduce(
     All runs are trained first, side by side, so that no core waits; then each experiment is
     measured and written down.
     """
-    names = names_of(target)
     results = results or results_folder()
     monitor = monitor or make_monitor(progress)
-    made = _make(names, data or {})
-    names = _select_possible(names, made, scale, say, alone=names == [target])
+    made = make_possible(target, scale, data or {}, say)
+    names = list(made)
     plans = {name: made[name].plan(scale) for name in names}
     if again:
         _forget_changed(plans.values(), runs)
@@ -165,21 +166,19 @@ def _make(names: Sequence[str], data: Mapping[str, str]) -> dict[str, Experiment
     return {name: EXPERIMENTS[name](data) for name in names}
 
 
-def _select_possible(
-    names: list[str],
-    made: Mapping[str, Experiment],
-    scale: Scale,
-    say: Callable[[str], None],
-    alone: bool,
-) -> list[str]:
+def make_possible(
+    target: str, scale: Scale, data: Mapping[str, str], say: Callable[[str], None]
+) -> dict[str, Experiment]:
     """The experiments that have what they need; the others are told of, and stay `not run`."""
+    names = names_of(target)
+    made = _make(names, data)
     lacking = {name: lack for name in names if (lack := made[name].lacks(scale))}
     told = [f"{name} needs {lack}" for name, lack in lacking.items()]
-    if lacking and (alone or len(lacking) == len(names)):
+    if lacking and (names == [target] or len(lacking) == len(names)):
         raise RegardError(*told)
     for line in told:
         say(f"not run: {line}")
-    return [name for name in names if name not in lacking]
+    return {name: made[name] for name in names if name not in lacking}
 
 
 def _measure(
@@ -191,14 +190,17 @@ def _measure(
     results: Path,
     rests_on: str,
 ) -> None:
+    started = process_time()
     findings = experiment.measure(conditions, scale)
+    hours = add_hours(conditions, process_time() - started)
+    coverage = experiment.coverage(scale) or count_conditions(plan)
     rows = []
     for claim in experiment.rows():
         if claim.id not in findings.measures and not experiment.partial:
             raise RegardError(f"{name} gives no measures for its claim '{claim.id}'.")
         measures = findings.measures.get(claim.id, {})
         claim.check_measures(measures, experiment.partial)
-        rows.append(claim.row(scale, measures))
+        rows.append(claim.row(scale, measures, coverage, hours))
     result = Result(
         name,
         scale,
@@ -214,6 +216,8 @@ def _measure(
         },
         provenance(),
         rests_on,
+        coverage,
+        hours,
     )
     folder = results / name.split("/")[0] / scale
     for figure in findings.figures:

@@ -39,6 +39,8 @@ class Result:
     settings: dict[str, Any]  # condition -> configuration of its first seed, seeds
     provenance: dict[str, Any]
     plan: str  # hash of the runs and rules that this result rests on
+    coverage: str | None = None  # of the conditions or data sets that its claims speak of
+    core_hours: float | None = None  # of its runs and of the measuring
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -75,7 +77,7 @@ def _judge(row: dict[str, Any]) -> dict[str, Any]:
     if claim is None:
         return row
     measures = {name: Estimate.from_json(value) for name, value in row["measures"].items()}
-    return claim.row(row["scale"], measures)
+    return claim.row(row["scale"], measures, row.get("coverage"), row.get("core_hours"))
 
 
 def result_path(results: Path, name: str, scale: str) -> Path:
@@ -156,11 +158,15 @@ def _choose_row(claim: Claim, results: Path, source: str | None) -> dict[str, An
     return {**claim.row(None, None), "source": None}
 
 
+def published_files() -> list[Path]:
+    """The files of rows that come with Regard, one per paper."""
+    return sorted((Path(__file__).parents[1] / "published").glob("*.json"))
+
+
 @cache
 def published_rows() -> dict[str, dict[str, Any]]:
     """The rows that come with Regard, by claim, as they were measured."""
-    files = sorted((Path(__file__).parents[1] / "published").glob("*.json"))
-    return {row["id"]: row for path in files for row in read_json(path)}
+    return {row["id"]: row for path in published_files() for row in read_json(path)}
 
 
 def _find_row(claim: str, experiment: str, results: Path) -> dict[str, Any] | None:

@@ -11,5 +11,6 @@ from regard.papers.snell2021 import copying as copying
 from regard.papers.snell2021 import ibm as ibm
 from regard.papers.snell2021 import heads as heads
 from regard.papers.snell2021 import keyword as keyword
+from regard.papers.snell2021 import keyword_early as keyword_early
 from regard.papers.snell2021 import optimal as optimal
 from regard.papers.snell2021 import aer as aer

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from regard.cache import cache_folder
 from regard.errors import RegardError
 from regard.instruments.words.links import Alignment, read_alignments
 from regard.papers.snell2021._data_sets import find_folder
 from regard.runs.files import write_whole
-from regard.tasks.text._pieces import cache_folder
 from regard.tasks.text._sentence_pairs import read_parts
 from regard.tasks.text._words import split_words
 from regard.tasks.text.parallel import Parallel

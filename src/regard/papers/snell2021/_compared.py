@@ -6,7 +6,7 @@ kept, because sentences may be long and checkpoints many.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +15,7 @@ import torch
 
 from regard.instruments.scores import Scores, agreement, contextualised
 from regard.papers.snell2021._course import Course, Performance, count_right, follow, read_scores
-from regard.papers.snell2021._data_sets import COLUMNS, XI
+from regard.papers.snell2021._data_sets import COLUMNS, MORE_XI, XI
 from regard.runs import Run
 from regard.tasks import Batch, CorpusTask
 
@@ -157,24 +157,45 @@ class Compared:
     @cached_property
     def courses(self) -> list[Course]:
         """Of every attending run: A(α, α̂(τ)) with each α, and its performance."""
+        by_rank = len(self.columns) > 1
         return [
-            follow(run, self.alphas, self.batches, self.performs) for run in self.models.attending
+            follow(run, self.alphas, self.batches, self.performs, by_rank)
+            for run in self.models.attending
         ]
 
     def xi(self, turn: int) -> dict[str, tuple[float, bool]]:
-        """ξ(α, β^uf), ξ(α, β) and ξ*, and whether the agreement was reached at all (eq. 11).
+        """ξ of every column and ξ*, and whether the agreement was reached at all (eq. 11).
 
         ξ* is the mean over comparison runs of their best; where an agreement is never reached,
         it stands for ξ, and the paper writes a star.
         """
+        columns = {**dict(zip((XI[0], *MORE_XI), self.columns, strict=False)), XI[1]: COLUMNS[3]}
+        wanted = {name: self._cell(column, turn).value for name, column in columns.items()}
+        return self._contextualise(turn, wanted, lambda course, at: course.agreements[at][turn])
+
+    def xi_by_rank(self, turn: int) -> dict[str, tuple[float, bool]]:
+        """The same where agreement is Kendall's τ (Table 3); nothing where it was not taken."""
+        if len(self.columns) == 1:
+            return {}
+        columns = dict(zip((XI[0], *MORE_XI), self.columns, strict=True))
+        wanted = {name: self._cell(column, turn).tau for name, column in columns.items()}
+        return self._contextualise(turn, wanted, lambda course, at: course.taus[at][turn])
+
+    def _cell(self, column: str, turn: int) -> Cell:
+        """The cell of a turn; the bag of words has one for all."""
+        cells = self.cells[column]
+        return cells[turn if len(cells) > 1 else 0]
+
+    def _contextualise(
+        self, turn: int, wanted: Mapping[str, float], read: Callable[[Course, int], float]
+    ) -> dict[str, tuple[float, bool]]:
         others = [course for k, course in enumerate(self.courses) if k != turn]
         shared = sorted(set.intersection(*(set(course.updates) for course in others)))
-        agreements = [[course.agreements[at][turn] for at in shared] for course in others]
+        agreements = [[read(course, at) for at in shared] for course in others]
         performances = [[course.performances[at] for at in shared] for course in others]
         best = float(np.mean([max(course) for course in performances]))
         found = {}
-        for name, column in ((XI[0], COLUMNS[0]), (XI[1], COLUMNS[3])):
-            value = self.cells[column][turn].value
+        for name, value in wanted.items():
             performance, reached = contextualised(value, agreements, performances)
             found[name] = (performance, True) if reached else (best, False)
         return {**found, XI[2]: (best, True)}

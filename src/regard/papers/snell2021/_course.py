@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from regard.instruments.scores import Scores, agreement
 from regard.recordings.record import record
@@ -47,6 +47,7 @@ class Course:
 
     agreements: dict[int, list[float]]  # update -> A(α, α̂(τ)), one for each α given
     performances: dict[int, float]
+    taus: dict[int, list[float]] = field(default_factory=dict)  # the same as Kendall's τ
 
     @property
     def updates(self) -> list[int]:
@@ -55,16 +56,24 @@ class Course:
 
 
 def follow(
-    run: Run, alphas: Sequence[Scores], batches: Sequence[Batch], performs: Performance
+    run: Run,
+    alphas: Sequence[Scores],
+    batches: Sequence[Batch],
+    performs: Performance,
+    by_rank: bool = False,
 ) -> Course:
     """A run's attention against given ones, and its performance, over its checkpoints.
 
-    `alphas` are scores over the same sentences as `batches`; one checkpoint is in memory.
+    `alphas` are scores over the same sentences as `batches`; one checkpoint is in memory. With
+    `by_rank`, Kendall's τ is taken as well, which costs more than all else.
     """
-    agreements, performances = {}, {}
+    agreements, performances, taus = {}, {}, {}
     for at in run.checkpoints():
         recording = record_scores(run, batches, at)
         weights = Scores.of_attention(recording)
-        agreements[at] = [float(agreement(alpha, weights)) for alpha in alphas]
+        found = [agreement(alpha, weights) for alpha in alphas]
+        agreements[at] = list(map(float, found))
         performances[at] = performs(run, at, recording)
-    return Course(agreements, performances)
+        if by_rank:
+            taus[at] = [one.kendall for one in found]
+    return Course(agreements, performances, taus)

@@ -17,6 +17,10 @@ from typing import Any
 # The columns of Tables 2, 3, 5 and 7, in the paper's order.
 COLUMNS = ("A(α, β^uf)", "A(β^uf, β^px)", "A(Δ, β^uf)", "A(α, β)")
 XI = ("ξ(α, β^uf)", "ξ(α, β)", "ξ*")
+# ξ of the other columns, which the appendix has, and all of them in its order.
+MORE_XI = ("ξ(β^uf, β^px)", "ξ(Δ, β^uf)")
+EVERY_XI = (XI[0], *MORE_XI, *XI[1:])
+OF_TAU = (XI[0], *MORE_XI, XI[2])  # where agreement is Kendall's τ, and for translation in BLEU
 
 
 @dataclass(frozen=True)
@@ -31,8 +35,12 @@ class DataSet:
     held_out: Mapping[str, float] = field(default_factory=dict)  # Table 5, as shares
     trained: Mapping[str, float] = field(default_factory=dict)  # Table 7
     kendall: Mapping[str, float] = field(default_factory=dict)  # Table 3
+    bleu: Mapping[str, float] = field(default_factory=dict)  # Table 6, in points
+    bleu_kendall: Mapping[str, float] = field(default_factory=dict)  # Table 4
+    bleu_trained: Mapping[str, float] = field(default_factory=dict)  # Table 8
     frozen: float | None = None  # Table 10, A(α, α^fr)
     other: str = ""  # how it differs from what the paper had
+    stand_in: bool = False  # whether it is another set than the paper's
     attending: Mapping[str, Any] = field(default_factory=dict)  # settings of runs that attend
 
     def fill_settings(self, folder: Path) -> dict[str, Any]:
@@ -49,15 +57,32 @@ class DataSet:
         return all((folder / name).is_file() for name in names)
 
 
+# What the lists of `data_sets.toml` are of, in order.
+LISTS = {
+    "held_out": (*COLUMNS, "shuffled", *XI),
+    "held_out_xi": MORE_XI,
+    "trained": (*COLUMNS, "shuffled"),
+    "trained_xi": EVERY_XI,
+    "kendall": COLUMNS[:3],
+    "kendall_xi": OF_TAU,
+    "bleu": EVERY_XI,
+    "bleu_kendall": OF_TAU,
+    "bleu_trained": OF_TAU,
+}
+
+
 def _read_sets() -> dict[str, DataSet]:
-    """As `data_sets.toml` has them."""
+    """As `data_sets.toml` has them; ξ stands beside the agreements that it belongs to."""
     text = files("regard.papers.snell2021").joinpath("data_sets.toml").read_text(encoding="utf-8")
-    rows = tomllib.loads(text)
-    for row in rows.values():
-        for table in {"held_out", "trained", "kendall"} & set(row):
-            shares = (value / 100 for value in row[table])
-            row[table] = dict(zip((*COLUMNS, "shuffled", *XI), shares, strict=False))
-    return {name: DataSet(**row) for name, row in rows.items()}
+    found = {}
+    for name, row in tomllib.loads(text).items():
+        tables: dict[str, Any] = {}
+        for key in LISTS.keys() & row.keys():
+            scale = 1 if key.startswith("bleu") else 100  # points of BLEU stay what they are
+            said = {c: v / scale for c, v in zip(LISTS[key], row.pop(key), strict=True)}
+            tables.setdefault(key.removesuffix("_xi"), {}).update(said)
+        found[name] = DataSet(**row, **tables)
+    return found
 
 
 SETS = _read_sets()

@@ -19,6 +19,7 @@ class Row:
         self.name, self.data, turns, self.best = name, SETS[name], compared.turns, best
         self.cells = compared.cells
         self.xis = [compared.xi(turn) for turn in turns]
+        self.xis_by_rank = [compared.xi_by_rank(turn) for turn in turns]
         self.trends = [compared.trend(turn) for turn in turns]
         self.ends = [compared.ends(turn) for turn in turns]
         self.courses = compared.courses
@@ -45,14 +46,16 @@ class Row:
             (cell.value / max(cell.shuffled, 1e-9) for cell in self.cells[column]), SIZE
         )
 
-    def xi(self, column: str) -> Estimate:
-        """ξ over turns."""
-        return Estimate.of((found[column][0] for found in self.xis), (0.0, self.best))
+    def xi(self, column: str, by_rank: bool = False) -> Estimate:
+        """ξ over turns; `by_rank`, where agreement is Kendall's τ."""
+        turns = self.xis_by_rank if by_rank else self.xis
+        return Estimate.of((found[column][0] for found in turns), (0.0, self.best))
 
-    def show_xi(self, column: str) -> str:
+    def show_xi(self, column: str, by_rank: bool = False) -> str:
         """The same with the paper's star where the agreement was not reached in every turn."""
-        star = "" if all(found[column][1] for found in self.xis) else "*"
-        return f"{self.xi(column)}{star}"
+        turns = self.xis_by_rank if by_rank else self.xis
+        star = "" if all(found[column][1] for found in turns) else "*"
+        return f"{self.xi(column, by_rank)}{star}"
 
     @property
     def updates(self) -> list[int]:

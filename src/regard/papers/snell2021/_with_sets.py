@@ -89,6 +89,13 @@ class WithSets(Experiment):
         names = dict.fromkeys(data.folder for data in SETS.values() if data.kind in self.kinds)
         return f"data that do not come with Regard: --data NAME=FOLDER, of {', '.join(names)}"
 
+    def coverage(self, scale: Scale) -> str:
+        """Which of the paper's data sets were looked at, those marked that stand in for others."""
+        every = [data for data in SETS.values() if data.kind in self.kinds]
+        found = [SETS[name] for name in self.find_sets(scale)]
+        named = ", ".join(data.title + " (stand-in)" * data.stand_in for data in found)
+        return f"{len(found)} of {len(every)} data sets: {named}"
+
     def plan(self, scale: Scale) -> Plan:
         """The models of every data set."""
         found: Plan = {}

@@ -8,13 +8,14 @@ from typing import Any
 from regard.display import Figure, Line, Table
 from regard.papers.framework import EXPERIMENTS, Findings, Measures, Runs, Scale
 from regard.papers.framework.measures import draw_shares, subtract
-from regard.papers.snell2021._data_sets import COLUMNS, SETS, XI
+from regard.papers.snell2021._data_sets import COLUMNS, EVERY_XI, OF_TAU, SETS
 from regard.papers.snell2021._row import Row, draw_level
 from regard.papers.snell2021._with_sets import TRAINED, WithSets
 from regard.statistics import Estimate
 
 NAMES = dict(zip(COLUMNS, ("alpha_uniform", "uniform_proxy", "saliency_uniform", "alpha_beta"),
                  strict=True))  # fmt: skip
+SHORT = ("xi_uniform", "xi_proxy", "xi_saliency", "xi_beta", "xi_best")  # of every ξ
 
 
 @EXPERIMENTS.register("snell2021/agreement")
@@ -75,7 +76,7 @@ def _measure_agreements(rows: dict[str, Row], paper: str) -> Measures:
     found = {f"{name}_{NAMES[column]}": value for (name, column), value in cells.items()}
     for name, row in rows.items():
         found[f"{name}_shuffled"] = row.shuffled
-        for column, short in zip(XI, ("xi_uniform", "xi_beta", "xi_best"), strict=True):
+        for column, short in zip(EVERY_XI, SHORT, strict=True):
             found[f"{name}_{short}"] = row.xi(column)
     least = _least([row.ratio(column) for row in rows.values() for column in COLUMNS])
     return {"least_over_shuffled": least, **_farthest(cells, paper), **found}
@@ -84,6 +85,10 @@ def _measure_agreements(rows: dict[str, Row], paper: str) -> Measures:
 def _measure_taus(rows: dict[str, Row]) -> Measures:
     cells = {(name, c): row.tau(c) for name, row in rows.items() for c in COLUMNS[:3]}
     named = {f"{name}_{NAMES[column]}": value for (name, column), value in cells.items()}
+    for name, row in rows.items():
+        for column, short in zip(EVERY_XI, SHORT, strict=True):
+            if column in OF_TAU:
+                named[f"{name}_{short}"] = row.xi(column, by_rank=True)
     return {"least_tau": _least(list(cells.values())), **_farthest(cells, "kendall"), **named}
 
 
@@ -108,19 +113,21 @@ def _list_agreements(title: str, rows: dict[str, Row], paper: str) -> Table:
     lines = []
     for row in rows.values():
         cells = map(row.cell, COLUMNS)
-        lines.append((row.data.title, *cells, row.shuffled, *map(row.show_xi, XI)))
+        lines.append((row.data.title, *cells, row.shuffled, *map(row.show_xi, EVERY_XI)))
         if said := getattr(row.data, paper):
-            lines.append(("  paper", *(said.get(c) for c in (*COLUMNS, "shuffled", *XI))))
-    return Table(title, ("data", *COLUMNS, "shuffled", *XI), tuple(lines))
+            lines.append(("  paper", *(said.get(c) for c in (*COLUMNS, "shuffled", *EVERY_XI))))
+    return Table(title, ("data", *COLUMNS, "shuffled", *EVERY_XI), tuple(lines))
 
 
 def _list_taus(title: str, rows: dict[str, Row]) -> Table:
     lines: list[tuple[Any, ...]] = []
     for row in rows.values():
-        lines.append((row.data.title, *map(row.tau, COLUMNS)))
-        if row.data.kendall:
-            lines.append(("  paper", *(row.data.kendall.get(column) for column in COLUMNS)))
-    return Table(title, ("data", *(column.replace("A(", "τ(") for column in COLUMNS)), tuple(lines))
+        xis = (row.show_xi(column, by_rank=True) for column in OF_TAU)
+        lines.append((row.data.title, *map(row.tau, COLUMNS), *xis))
+        if said := row.data.kendall:
+            lines.append(("  paper", *(said.get(column) for column in (*COLUMNS, *OF_TAU))))
+    names = (*(column.replace("A(", "τ(") for column in COLUMNS), *OF_TAU)
+    return Table(title, ("data", *names), tuple(lines))
 
 
 def _draw_trends(rows: dict[str, Row]) -> Figure:

@@ -1,21 +1,25 @@
-"""snell2021, appendix A.4: the contextualised agreement ξ in BLEU (Table 6)."""
+"""snell2021, appendix A.4: the contextualised agreement ξ in BLEU (Tables 4, 6 and 8)."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
 
 from regard.display import Figure, Panel, Table
 from regard.papers.framework import EXPERIMENTS, Findings, Measures, Runs, Scale
 from regard.papers.framework.measures import draw_shares
+from regard.papers.snell2021._compared import draw_sentences
 from regard.papers.snell2021._course import Performance
-from regard.papers.snell2021._data_sets import XI
+from regard.papers.snell2021._data_sets import EVERY_XI, OF_TAU
 from regard.papers.snell2021._row import Row
-from regard.papers.snell2021._with_sets import WithSets
+from regard.papers.snell2021._with_sets import SLICE, TRAINED, WithSets
+from regard.papers.snell2021.agreement import SHORT
 from regard.recordings.recording import Recording
 from regard.runs import Run
-from regard.training.bleu import bleu
+from regard.tasks import Batch, CorpusTask
+from regard.training.bleu import Spoken, bleu, scorer, translations
 
-SHORT = ("xi_uniform", "xi_beta", "xi_best")
 SENTENCES = {"quick": 40, "full": 1014}  # held-out ones, the first: as many as Multi30k has
-PAPER = {"multi30k": (11.43, 16.41, 37.89), "iwslt14": (6.71, 9.89, 32.95)}  # Table 6
 
 
 def make_performance(n: int) -> Performance:
@@ -23,6 +27,18 @@ def make_performance(n: int) -> Performance:
 
     def performs(run: Run, update: int, _recording: Recording) -> float:
         return bleu(run.model(update), run.task(), "validation", n=n)
+
+    return performs
+
+
+def perform_on(batches: Sequence[Batch]) -> Performance:
+    """The same of some sentences, against their own words put together."""
+
+    def performs(run: Run, update: int, _recording: Recording) -> float:
+        task, model = cast(Spoken, run.task()), run.model(update)
+        said = [text for batch in batches for text in translations(model, task, batch)]
+        right = [text for batch in batches for text in task.texts(batch.target)]
+        return float(scorer().corpus_bleu(said, [right], force=True).score)
 
     return performs
 
@@ -41,33 +57,47 @@ class BleuExperiment(WithSets):
     about_set = "multi30k"  # other sets come on top
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
-        """ξ(α, β^uf), ξ(α, β) and ξ* of every translation set."""
+        """Every ξ of every translation set: held-out and training sentences, and by rank."""
         performs = make_performance(SENTENCES[scale])
-        rows = {}
+        held, trained = {}, {}
         for name in self.find_sets(scale):
-            compared = self.compare(name, runs, scale, performs=performs, whole=False)
-            rows[name] = Row(name, compared, best=100.0)
+            held[name] = Row(name, self.compare(name, runs, scale, performs=performs), best=100.0)
+            task = cast(CorpusTask, runs[f"{name} attention"][0].task())
+            sentences = draw_sentences(task, "train", TRAINED if scale == "full" else SLICE)
+            compared = self.compare(name, runs, scale, "train", perform_on(sentences))
+            trained[name] = Row(name, compared, held_out=False, best=100.0)
         measures: Measures = {
             f"{name}_{short}": row.xi(column)
-            for name, row in rows.items()
-            for column, short in zip(XI, SHORT, strict=True)
+            for name, row in held.items()
+            for column, short in zip(EVERY_XI, SHORT, strict=True)
         }
         return Findings.of(
             {"snell.bleu": measures},
-            _list_xis(rows),
-            _draw_courses(rows),
+            list_xis("ξ in points of BLEU (Table 6)", held, EVERY_XI, "bleu"),
+            list_xis(
+                "The same where agreement is τ (Table 4)",
+                held,
+                OF_TAU,
+                "bleu_kendall",
+                by_rank=True,
+            ),
+            list_xis("The same on training sentences (Table 8)", trained, OF_TAU, "bleu_trained"),
+            _draw_courses(held),
             f"BLEU is that of the first {SENTENCES[scale]} sentences to validate on. A star marks"
             " an agreement that no checkpoint reaches in some turn: ξ is then ξ*.",
         )
 
 
-def _list_xis(rows: dict[str, Row]) -> Table:
+def list_xis(
+    title: str, rows: dict[str, Row], columns: Sequence[str], paper: str, by_rank: bool = False
+) -> Table:
+    """A line per data set, and the paper's below it where it has one."""
     lines: list[tuple[object, ...]] = []
-    for name, row in rows.items():
-        lines.append((row.data.title, *map(row.show_xi, XI)))
-        if name in PAPER:
-            lines.append(("  paper", *PAPER[name]))
-    return Table("ξ in points of BLEU (Table 6)", ("data", *XI), tuple(lines))
+    for row in rows.values():
+        lines.append((row.data.title, *(row.show_xi(column, by_rank) for column in columns)))
+        if said := getattr(row.data, paper):
+            lines.append(("  paper", *(said.get(column) for column in columns)))
+    return Table(title, ("data", *columns), tuple(lines))
 
 
 def _draw_courses(rows: dict[str, Row]) -> Figure:

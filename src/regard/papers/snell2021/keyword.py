@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from regard.display import Figure, Line, Panel, Table
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
-from regard.papers.framework.measures import count_seeds, measure_each, plan_seeds
+from regard.papers.framework.measures import count_seeds, measure_each, plan_each
 from regard.recordings.record import record
 from regard.runs import Run, RunConfig
 from regard.statistics import Estimate
@@ -18,10 +20,10 @@ BEGUN = 0.75  # accuracy from which on a model has begun to learn
 POSITIVE = "positive"
 
 
-def plan_keyword(count: int, **settings: object) -> list[RunConfig]:
+def plan_keyword(seeds: Iterable[int], **settings: object) -> list[RunConfig]:
     """Classifiers under uniform attention, in both directions by default."""
     settings = {"attention": "uniform", "report": "last", **settings}
-    return plan_seeds(count, "keyword", "snell-classifier", **settings)
+    return plan_each(seeds, "keyword", "snell-classifier", **settings)
 
 
 def follow_places(run: Run) -> dict[int, Places]:
@@ -70,8 +72,10 @@ class KeywordExperiment(Experiment):
         """In one direction, of which the paper's four places speak, and in both."""
         settings = {"updates": 3000} if scale == "full" else {"hidden": 128, "updates": 1500}
         return {
-            "one direction": plan_keyword(count_seeds(scale), bidirectional=False, **settings),
-            "both directions": plan_keyword(1, **settings),
+            "one direction": plan_keyword(
+                range(count_seeds(scale)), bidirectional=False, **settings
+            ),
+            "both directions": plan_keyword(range(1), **settings),
         }
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
@@ -86,21 +90,21 @@ class KeywordExperiment(Experiment):
         soon = [course[sorted(course)[1]] for course in ahead]  # the first checkpoint that learned
 
         measures = {
-            "early_key_over_next": _subtract_places(early, "keyword", "next"),
-            "early_next_over_mean": _subtract_places(early, "next", "mean"),
-            "early_last_share": _compare_places(early, "last", "keyword"),
-            "late_last_over_next": _subtract_places(late, "last", "next"),
-            "late_next_over_mean": _subtract_places(late, "next", "mean"),
-            "late_key_share": _compare_places(late, "keyword", "last"),
-            "first_key_over_next": _subtract_places(soon, "keyword", "next"),
-            "first_next_over_mean": _subtract_places(soon, "next", "mean"),
-            "first_last_share": _compare_places(soon, "last", "keyword"),
+            "early_key_over_next": subtract_places(early, "keyword", "next"),
+            "early_next_over_mean": subtract_places(early, "next", "mean"),
+            "early_last_share": compare_places(early, "last", "keyword"),
+            "late_last_over_next": subtract_places(late, "last", "next"),
+            "late_next_over_mean": subtract_places(late, "next", "mean"),
+            "late_key_share": compare_places(late, "keyword", "last"),
+            "first_key_over_next": subtract_places(soon, "keyword", "next"),
+            "first_next_over_mean": subtract_places(soon, "next", "mean"),
+            "first_last_share": compare_places(soon, "last", "keyword"),
             "begun_at": measure_each(runs["one direction"], find_begun),
         }
         columns = {
-            "at the first checkpoint": _average_places(soon),
-            f"first above {BEGUN} accuracy": _average_places(early),
-            "at the end": _average_places(late),
+            "at the first checkpoint": average_places(soon),
+            f"first above {BEGUN} accuracy": average_places(early),
+            "at the end": average_places(late),
         }
         return Findings.of(
             {"snell.keyword": measures},
@@ -118,22 +122,23 @@ class KeywordExperiment(Experiment):
         )
 
 
-def _subtract_places(courses: list[Places], a: str, b: str) -> Estimate:
+def subtract_places(courses: list[Places], a: str, b: str) -> Estimate:
+    """How far one place is above another, over seeds."""
     return measure_each(courses, lambda c: c[a] - c[b])
 
 
-def _compare_places(courses: list[Places], a: str, b: str) -> Estimate:
+def compare_places(courses: list[Places], a: str, b: str) -> Estimate:
     """How far a place is from the mean, as a share of how far another one is."""
     return measure_each(courses, lambda c: abs(c[a] - c["mean"]) / max(abs(c[b] - c["mean"]), 1e-9))
 
 
-def _average_places(courses: list[Places]) -> dict[str, Estimate]:
+def average_places(courses: list[Places]) -> dict[str, Estimate]:
     """By place, over seeds."""
     return {place: Estimate.of(course[place] for course in courses) for place in PLACES}
 
 
 def _draw_places(name: str, courses: list[dict[int, Places]]) -> Panel:
     updates = sorted(set.intersection(*(set(course) for course in courses)))
-    found = {at: _average_places([course[at] for course in courses]) for at in updates}
+    found = {at: average_places([course[at] for course in courses]) for at in updates}
     lines = Line.of_each({place: {at: found[at][place] for at in found} for place in PLACES})
     return Panel(name, "update", "log-odds γ", lines)

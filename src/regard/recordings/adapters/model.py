@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -48,6 +48,7 @@ def record_model(
     watch: Watch | None = None,
     sites: Collection[str] | None = None,
     conventions: Mapping[str, dict[str, Any]] | None = None,
+    rows: tuple[int, int] | None = None,
 ) -> Recording:
     """What a model does with some batches.
 
@@ -55,7 +56,8 @@ def record_model(
     own choices (as the papers do it), with `"teacher"` the target's words; `decoder.words` says
     what it was. `also` names further arrays (see `record`), `only` the arrays to keep, `sites` the
     attentions. The words of all samples are in memory, the arrays of one piece. `conventions` say
-    how words are numbered, where that is not as in Regard.
+    how words are numbered, where that is not as in Regard. Of all samples `rows` keeps some: how
+    many are left out at the front, and how many then stay.
     """
     also = also or {}
     check_also(model, also)
@@ -64,6 +66,8 @@ def record_model(
         kept = [piece for batch in kept for piece in batch.pieces(PAIRS_AT_ONCE)]
     if not kept:
         raise RegardError("There is nothing to record: no samples were given.")
+    skip, count = rows or (0, sum(map(len, kept)))
+    kept, skip = _cover(kept, skip, count)
     _check_words(kept, vocabularies)
     with evaluating(model) as device, model.keep_sites(sites):
         done = run_model(model, kept[0].to(device), inputs, "gates" in also, "states" in also)
@@ -88,8 +92,35 @@ def record_model(
             one = run_model(model, batch.to(device), inputs, "gates" in also, "states" in also)
             return _select(_piece(one, also, sites), only)
 
-        pieces = chain(pieces, map(record_batch, kept[1:]))
-        return write_recording(pieces, fixed, _sizes(kept), metadata, out, watch)
+        pieces = _cut(chain(pieces, map(record_batch, kept[1:])), skip, count)
+        sizes = replace(_sizes(kept), sample=count)
+        return write_recording(pieces, fixed, sizes, metadata, out, watch)
+
+
+def _cover(batches: list[Batch], skip: int, count: int) -> tuple[list[Batch], int]:
+    """The batches that hold `count` samples after `skip` others, and what is left to skip."""
+    kept: list[Batch] = []
+    start = left = 0
+    for batch in batches:
+        stop = start + len(batch)
+        if start < skip + count and stop > skip:
+            left = skip - start if not kept else left
+            kept.append(batch)
+        start = stop
+    return kept, left
+
+
+def _cut(pieces: Iterator[Chunk], skip: int, count: int) -> Iterator[Chunk]:
+    """`count` samples after the first `skip`."""
+    for piece in pieces:
+        size = len(piece["encoder.words"])
+        kept = slice(skip, min(size, skip + count))
+        skip, count = 0, count - (kept.stop - kept.start)
+        if kept != slice(0, size):
+            piece = {n: a[kept] for n, a in piece.items()}
+        ready = [piece]
+        del piece  # what is yielded is nobody's here: one piece is in memory at a time
+        yield ready.pop()
 
 
 def run_model(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +18,43 @@ from regard.errors import RegardError
 Array = NDArray[Any]
 
 
+def read_npz(path: Path) -> dict[str, Array]:
+    """All arrays of an npz file. Nothing in it is ever run: pickled objects are refused."""
+    if not path.is_file():
+        raise RegardError(f"There is no {path}. The model's arrays go there.")
+    try:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (OSError, EOFError, ValueError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+        raise RegardError(
+            f"{path} is not a whole npz file of plain arrays ({error}). Fetch it again, or save the"
+            " model's arrays by name with numpy.savez."
+        ) from None
+
+
 class Arrays:
     """Arrays by name; those that were taken are remembered, so that none is passed over."""
 
     def __init__(self, arrays: Mapping[str, Array], where: str):
         self.arrays, self.where, self.taken = dict(arrays), where, set[str]()
+
+    @classmethod
+    def of(cls, tensors: Mapping[str, Any], where: str) -> Arrays:
+        """Those of a checkpoint, of whatever precision; what is no tensor is left out."""
+        known = {n: x for n, x in tensors.items() if isinstance(x, Tensor)}
+        return cls({n: x.detach().float().numpy() for n, x in known.items()}, where)
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """While it lasts, whatever does not fit a model is an error that names the file."""
+        try:
+            yield
+        except (ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
+            raise RegardError(
+                f"{self.where} does not fit together ({type(error).__name__}: {reason}). Its arrays"
+                " have shapes, or its settings values, that no such model has."
+            ) from error
 
     def __contains__(self, name: object) -> bool:
         return name in self.arrays
@@ -29,7 +64,20 @@ class Arrays:
         if name not in self.arrays:
             raise RegardError(f"{self.where} lacks '{name}', so it is not the model it looks like.")
         self.taken.add(name)
+        if self.arrays[name].dtype.kind not in "fiu":
+            raise RegardError(f"{self.where}: '{name}' does not hold real numbers.")
         return torch.from_numpy(np.array(self.arrays[name], dtype=np.float32))
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of an array that must be there."""
+        if name not in self.arrays:
+            raise RegardError(f"{self.where} lacks '{name}', so it is not the model it looks like.")
+        return self.arrays[name].shape
+
+    def table(self, name: str) -> tuple[int, int]:
+        """Rows and columns of a matrix that must be there."""
+        rows, columns = self.shape(name)
+        return rows, columns
 
     def number(self, name: str, otherwise: float) -> float:
         """A single number, such as a setting."""

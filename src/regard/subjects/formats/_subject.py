@@ -7,12 +7,29 @@ from typing import Any
 
 import torch
 
+from regard.errors import RegardError
 from regard.models.seq2seq import Seq2Seq
-from regard.subjects.lexicon import Lexicon
+from regard.subjects.lexicon import Lexicon, find_marker
 from regard.subjects.subject import LIMIT, Pair, Subject
 from regard.tasks.batch import Batch, pad
 
 ROWS = 32
+LENGTHS = (1, 9, 33, 129)  # of sentences in the self-test
+STEPS = 9
+TOLERANCE = 1e-3
+
+
+def make_lexicon(
+    words: Sequence[str], pad: str, start: str | None, end: str, size: int, where: str
+) -> Lexicon:
+    """The words of one side, which are as many as the model has, and those that are special."""
+    if len(words) != size:
+        raise RegardError(f"{where} has {len(words)} words, but the model has {size}.")
+    numbers = {word: number for number, word in enumerate(words)}
+    special = {numbers[word] for word in ("<s>", "</s>", pad) if word in numbers}
+    first = None if start is None else numbers.get(start)
+    return Lexicon(tuple(words), numbers.get(pad), first, numbers.get(end),
+                   frozenset(special), find_marker(words))  # fmt: skip
 
 
 class FormatSubject(Subject):
@@ -59,17 +76,37 @@ class FormatSubject(Subject):
 
     @torch.no_grad()
     def compare_alone(self) -> dict[str, float]:
-        """How far sentences alone are from themselves in a padded batch, and steps from a pass."""
+        """The self-test: sentences alone and in a padded batch, steps and a whole pass.
+
+        Random words at all of `LENGTHS` that the model has positions for. Numbers that are too far
+        apart are refused.
+        """
         drawn = torch.Generator().manual_seed(0)
         least = min(len(lexicon) for lexicon in self.lexicons.values())
-        lengths = torch.tensor([1, 9, 33])
-        source = torch.randint(least, (3, 33), generator=drawn)
-        fed = torch.randint(least, (3, 33), generator=drawn)
+        lengths = torch.tensor([n for n in LENGTHS if n <= self.longest])
+        widest = int(lengths.max())
+        source, fed = (
+            torch.randint(least, (len(lengths), widest), generator=drawn) for _ in range(2)
+        )
         whole = self.decode(self.encode(source, lengths), fed).logits
-        worst = 0.0
+        size, alone, steps = max(1.0, float(whole.abs().max())), 0.0, 0.0
         for row, length in enumerate(lengths.tolist()):
             memory = self.encode(source[row : row + 1, :length], lengths[row : row + 1])
-            alone = self.decode(memory, fed[row : row + 1, :length]).logits
-            apart = (alone[0] - whole[row, :length]).abs().max()
-            worst = max(worst, float(apart) / max(1.0, float(alone.abs().max())))
-        return {"a sentence alone and padded": worst}
+            found = self.decode(memory, fed[row : row + 1, :length]).logits[0]
+            alone = max(alone, float((found - whole[row, :length]).abs().max()) / size)
+            state = memory.initial
+            for t in range(min(length, STEPS)):
+                logits, state = self.model.step(memory, fed[row : row + 1, t], state)
+                steps = max(steps, float((logits[0] - found[t]).abs().max()) / size)
+        report = {"a sentence alone and padded": alone, "steps and a whole pass": steps}
+        faults = [f"The self-test failed: {name} are {apart:.2g} apart, by the largest logit."
+                  for name, apart in report.items() if not apart <= TOLERANCE]  # fmt: skip
+        if faults:
+            raise RegardError(*faults)
+        return report
+
+    @property
+    def longest(self) -> int:
+        """Words in a sentence that the model has positions for, or as many as are tried."""
+        tables = [x for n, x in self.model.named_buffers() if n.endswith(("positions", "table"))]
+        return min([len(table) for table in tables], default=max(LENGTHS))

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from regard.errors import RegardError
 from regard.models import parts
 from regard.models.layers.attention import Site
 from regard.models.layers.cells import Gates, State
@@ -111,6 +112,9 @@ class Stack(nn.Module):
 
     def begin(self, words: Tensor) -> Tensor:
         """The vectors that enter the first layer. (batch, time) -> (batch, time, hidden)"""
+        if words.shape[1] > len(self.positions):
+            raise RegardError(f"A sentence has {words.shape[1]} words; this model has positions for"
+                              f" {len(self.positions)}.")  # fmt: skip
         vectors = self.embedding(words)
         if self.shape.scale_embeddings:
             vectors = vectors * math.sqrt(self.shape.hidden)

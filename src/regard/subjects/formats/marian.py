@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import RegardError
-from regard.subjects.formats._fill import Array, Arrays
+from regard.subjects.formats._fill import Array, Arrays, read_npz
 from regard.subjects.formats._subject import FormatSubject
 from regard.subjects.formats._transformer import Layer, PlainTransformer, Shape, Stack
 from regard.subjects.lexicon import Lexicon, find_marker
@@ -51,17 +50,6 @@ def marian(model: str | Path, vocabularies: Sequence[str | Path] | None = None) 
     source, target = (_lexicon(names) for names in words)
     origin = {"adapter": "marian", "model": str(said.get("type")), "file": path.name}
     return FormatSubject(network, (source, target), origin, report)
-
-
-def read_npz(path: Path) -> dict[str, Array]:
-    """All arrays of an npz file; pickled objects are refused."""
-    if not path.is_file():
-        raise RegardError(f"There is no {path}. Name Marian's model.npz, or its folder.")
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise RegardError(f"{path} is not a whole npz file of plain arrays ({error}).") from None
 
 
 def read_settings(held: Array | None, path: Path) -> dict[str, str]:

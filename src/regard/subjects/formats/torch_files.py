@@ -14,7 +14,9 @@ from regard.errors import RegardError
 def read_checkpoint(path: Path) -> dict[str, Any]:
     """What a checkpoint holds: tensors, numbers, texts, lists. Anything else is refused.
 
-    Such files may hold code, which torch's own restricted reader never runs.
+    Such files may hold code, which torch's own restricted reader never runs. Beside tensors and
+    plain values it is told of one class, `argparse.Namespace`, in which OpenNMT-py and fairseq keep
+    settings: making one sets attributes of a new object to plain values and calls nothing.
     """
     allowed: list[Any] = [argparse.Namespace]
     try:

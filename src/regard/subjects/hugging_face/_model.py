@@ -18,6 +18,8 @@ from regard.subjects.hugging_face._attentions import find_attentions
 from regard.subjects.hugging_face._listening import Listener, register
 from regard.tasks.batch import mask
 
+LATE = ("scores", "weights")  # what is made of queries and keys
+
 
 class HuggingFaceModel(Seq2Seq):
     """Passes go through the model itself; nothing of it is written anew.
@@ -150,6 +152,11 @@ class HuggingFaceModel(Seq2Seq):
         sides = self.net.get_encoder(), self.net.get_decoder()
         found = [getattr(s, "layers", None) or getattr(s, "block", ()) for s in sides]
         return number_layers(*found)
+
+    def hook_points(self) -> dict[str, HookPoint]:
+        """See `NamedParts`; no scores and weights of attentions heard at their projections."""
+        hidden = {f"{site}.{what}" for site in self.listener.hooked for what in LATE}
+        return {name: point for name, point in super().hook_points().items() if name not in hidden}
 
     def parts(self) -> Parts:
         """See `NamedParts`."""

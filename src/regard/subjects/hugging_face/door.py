@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.errors import RegardError
+from regard.errors import RegardError, kind_of
 from regard.subjects.hugging_face._files import compare_files, load_folder
 from regard.subjects.hugging_face._model import HuggingFaceModel
 from regard.subjects.hugging_face._parity import SelfTest
@@ -29,6 +29,8 @@ class HuggingFaceSubject(Subject):
     def __init__(self, model: HuggingFaceModel, tokens: Tokens, origin: dict[str, Any]):
         super().__init__(model, tokens.lexicons(), origin)
         self.tokens = tokens
+        settings = getattr(model.net, "generation_config", None)
+        self.forced_first = getattr(settings, "forced_bos_token_id", None)
 
     def read(self, pairs: Sequence[Pair]) -> list[Batch]:
         """Texts by the tokenizer; where there is no target, the model's own output is taken."""
@@ -86,7 +88,7 @@ def hugging_face(model_or_folder: Any, tokenizer: Any = None) -> HuggingFaceSubj
     net, found = (model_or_folder, None) if folder is None else load_folder(folder)
     if not getattr(getattr(net, "config", None), "is_encoder_decoder", False):
         raise RegardError(
-            f"A {type(net).__name__} is no encoder-decoder of `transformers`. Give a model for"
+            f"{kind_of(net)} is no encoder-decoder of `transformers`. Give a model for"
             " conditional generation, or the folder of one."
         )
     if not hasattr(net, "get_output_embeddings") or net.get_output_embeddings() is None:

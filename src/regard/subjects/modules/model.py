@@ -85,7 +85,8 @@ class ModuleModel(Seq2Seq):
             self.net.train(was)
             for hook in hooks:
                 hook.remove()
-        self.embedding = dict(self.net.named_modules()).get(next(iter(embedded), ""), None)
+        first = next(iter(embedded), None)  # none: "" would name the whole module
+        self.embedding = None if first is None else dict(self.net.named_modules())[first]
         self.turned_words = next(iter(embedded.values()), False)
         self._name_packed(heard, sizes)
         candidates = {name for name in self.ears.places if name.startswith("?")}

@@ -6,7 +6,8 @@ import csv
 import json
 import re
 from collections.abc import Iterator, Mapping
-from io import StringIO
+from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +15,7 @@ from pydantic import Field
 
 from regard.errors import RegardError
 from regard.tasks.task import TaskConfig
-from regard.tasks.text_files import NOT_UTF8, Faults, load, split_lines
+from regard.tasks.text_files import AT_ONCE, BOM, NOT_UTF8, Faults, Meter, open_text, stream_lines
 
 Format = Literal["auto", "tsv", "csv", "jsonl", "lines"]
 Labelled = tuple[str, str]  # label, text
@@ -59,17 +60,20 @@ class LayoutConfig(TaskConfig):
         return any(part and not re.fullmatch(r"[0-9]+-?", part) for part in parts)
 
 
-def read_labelled(
-    path: Path, layout: LayoutConfig, faults: Faults, named_by: str, label: str | None = None
-) -> list[Labelled]:
-    """The texts of a file with their labels; with `label`, all of them have this one."""
-    content, name = load(path, named_by=named_by)[0], str(path)
-    kind = _choose_format(path, content, layout.format, label is not None)
+def stream_labelled(
+    path: Path,
+    layout: LayoutConfig,
+    faults: Faults,
+    label: str | None = None,
+    meter: Meter | None = None,
+) -> Iterator[Labelled]:
+    """The texts of a file of any size with their labels; with `label`, all have this one."""
+    name = str(path)
+    kind = _choose_format(path, layout.format, label is not None)
     keyed = kind == "jsonl"
     labels = layout.label_column or ("label" if keyed else "1")
     texts = layout.text_column or ("text" if keyed else "1" if label is not None else "2")
-    found = []
-    for number, fields in _read_rows(kind, content, name, faults, layout):
+    for number, fields in _read_rows(kind, path, faults, layout, meter):
         own = label if label is not None else _join_columns(fields, labels, name, number, faults)
         text = _join_columns(fields, texts, name, number, faults)
         if own is None or text is None:
@@ -78,18 +82,18 @@ def read_labelled(
             what = "the text is empty" if own.strip() else "the label is empty"
             faults.add(EMPTY, name, number, what)
         else:
-            found.append((own.strip(), text))
-    return found
+            yield own.strip(), text
 
 
-def _choose_format(path: Path, content: bytes, wanted: Format, labelled: bool) -> Format:
+def _choose_format(path: Path, wanted: Format, labelled: bool) -> Format:
     """The format that was asked for, or that the file's name or first line shows."""
     if wanted != "auto":
         return wanted
     name = path.name.removesuffix(".gz")
     if suffix := SUFFIXES.get(Path(name).suffix):
         return suffix
-    first = content.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].strip()
+    with open_text(path) as file:
+        first = file.readline(AT_ONCE).removeprefix(BOM).strip()
     if first.startswith(b"{"):
         return "jsonl"
     if labelled:
@@ -122,16 +126,16 @@ def _join_columns(
 
 
 def _read_rows(
-    kind: Format, content: bytes, name: str, faults: Faults, layout: LayoutConfig
+    kind: Format, path: Path, faults: Faults, layout: LayoutConfig, meter: Meter | None
 ) -> Rows:
     """The fields of every good row, by number or by name."""
     if kind == "csv" or (kind == "tsv" and layout.quoted):
         between = "," if kind == "csv" else "\t"
-        return _name_fields(_parse_table(content, name, faults, between), layout)
-    rows = enumerate(split_lines(content, name, faults, MOST_CHARACTERS), start=1)
+        return _name_fields(_parse_table(path, faults, between, meter), layout)
+    rows = enumerate(stream_lines(path, faults, MOST_CHARACTERS, meter), start=1)
     lines = ((number, row) for number, row in rows if row is not None)
     if kind == "jsonl":
-        return _parse_json(lines, name, faults)
+        return _parse_json(lines, str(path), faults)
     if kind == "tsv":
         return _name_fields(((number, row.split("\t")) for number, row in lines), layout)
     return ((number, {"1": row}) for number, row in lines)
@@ -146,11 +150,22 @@ def _name_fields(rows: Iterator[tuple[int, list[str]]], layout: LayoutConfig) ->
 
 
 def _parse_table(
-    content: bytes, name: str, faults: Faults, between: str
+    path: Path, faults: Faults, between: str, meter: Meter | None
 ) -> Iterator[tuple[int, list[str]]]:
     """The rows of a table with quotes, each with the number of its first line."""
-    text = content.removeprefix(b"\xef\xbb\xbf").decode(errors="surrogateescape")
-    reader = csv.reader(StringIO(text, newline=""), delimiter=between, strict=True)
+    with open_text(path, meter) as file:
+        text = TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline="")
+        try:
+            yield from _parse_rows(text, str(path), faults, between)
+        finally:
+            text.detach()  # else it would close a file that others close
+
+
+def _parse_rows(
+    text: TextIOWrapper, name: str, faults: Faults, between: str
+) -> Iterator[tuple[int, list[str]]]:
+    lines = iter(partial(text.readline, AT_ONCE), "")
+    reader = csv.reader(lines, delimiter=between, strict=True)
     while True:
         number = reader.line_num + 1
         try:

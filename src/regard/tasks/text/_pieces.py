@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
-from pathlib import Path
+from itertools import chain
 from types import ModuleType
 from typing import Any
 
+from regard.cache import cache_folder
 from regard.errors import RegardError
 from regard.tasks.text._words import UNKNOWN
 from regard.tasks.vocabulary import EOS, PAD, SOS, SPECIAL, Vocabulary
@@ -26,14 +27,21 @@ class Pieces:
     """A trained model: from sentences to the numbers of their pieces, and back."""
 
     def __init__(self, proto: bytes):
+        self.proto = proto
         self.processor: Any = _package().SentencePieceProcessor(model_proto=proto)
         size = self.processor.get_piece_size()
         self.vocabulary = Vocabulary(tuple(self.processor.id_to_piece(n) for n in range(size)))
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
-        """The numbers of the pieces of each sentence, nothing before or behind them."""
-        found: list[list[int]] = self.processor.encode(list(sentences))
-        return found
+        """The numbers of the pieces of each sentence, nothing before or behind them.
+
+        Word by word, as no piece reaches over a space: of splits that are equally likely the same
+        one is then taken wherever a word stands.
+        """
+        rows = [sentence.split(" ") for sentence in sentences]
+        words = list(dict.fromkeys(chain.from_iterable(rows)))
+        found = dict(zip(words, self.processor.encode(words), strict=True))
+        return [[number for word in row for number in found[word]] for row in rows]
 
     def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """The text of each row of numbers up to its `<EOS>`."""
@@ -62,7 +70,7 @@ def find_pieces(sentences: Sequence[str], size: int | None = None) -> Pieces:
     with suppress(OSError, RuntimeError):  # what cannot be read, or is something else, is made anew
         kept = path.read_bytes()
         whole = sha256(kept[SEAL:]).digest() == kept[:SEAL]  # else other pieces would go unnoticed
-        found = _load(kept[SEAL:]) if whole else None
+        found = load_pieces(kept[SEAL:]) if whole else None
         if found and size in (None, len(found.vocabulary)):
             return found
     proto = train(sentences, size)
@@ -71,19 +79,13 @@ def find_pieces(sentences: Sequence[str], size: int | None = None) -> Pieces:
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
         part.write_bytes(sha256(proto).digest() + proto)
         part.replace(path)
-    return _load(proto)
+    return load_pieces(proto)
 
 
 @lru_cache(maxsize=4)
-def _load(proto: bytes) -> Pieces:
+def load_pieces(proto: bytes) -> Pieces:
+    """The model of what SentencePiece stores."""
     return Pieces(proto)
-
-
-def cache_folder() -> Path:
-    """Where models are kept: `$REGARD_CACHE`, else `regard` in the user's cache."""
-    if named := os.environ.get("REGARD_CACHE"):
-        return Path(named)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "regard")
 
 
 def train(sentences: Sequence[str], size: int | None) -> bytes:

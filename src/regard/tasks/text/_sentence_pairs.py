@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence, Sized
+from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
@@ -11,13 +12,14 @@ from pydantic import Field, model_validator
 
 from regard.errors import RegardError
 from regard.tasks.task import TaskConfig
-from regard.tasks.text_files import EMPTY, Faults, load, split_lines
+from regard.tasks.text_files import EMPTY, Faults, Meter, require_files, stream_lines
 
 Pair = tuple[str, str]
 
 SHIPPED = Path(__file__).parent / "data" / "english-french.tsv"
 NO_TAB = "lines without a tab"
 NO_PARTNER = "lines without a partner"
+ENDED = "\n"  # in place of a line that a file does not have: no line is this
 
 
 class PairsConfig(TaskConfig):
@@ -54,27 +56,35 @@ class PairsConfig(TaskConfig):
 
 def read_parts(config: PairsConfig) -> tuple[dict[str, list[Pair]], Counter[str]]:
     """The pairs of each part that has files, and how many lines were left out, by reason."""
-    faults, found = Faults(), {}
-    for part, start in config.parts.items():
-        if paths := config.paths(part) or [SHIPPED] * (part == "train"):
-            found[part] = _read_pairs(paths, faults, f"task.{start}source and task.{start}target")
+    faults = Faults()
+    found = {part: list(stream_pairs(config, part, faults)) for part in find_parts(config)}
     if config.bad_lines == "stop":
         faults.stop()
     return found, faults.counts
 
 
-def _read_pairs(paths: Sequence[Path], faults: Faults, named_by: str) -> list[Pair]:
-    """The pairs in one file of two columns, or line by line in two files."""
-    contents, names = load(*paths, named_by=named_by), [str(path) for path in paths]
-    sides = [split_lines(c, name, faults) for c, name in zip(contents, names, strict=True)]
-    if len(sides) == 1:
-        return _split_columns(sides[0], names[0], faults)
-    return _pair_lines(sides[0], sides[1], (names[0], names[1]), faults)
+def find_parts(config: PairsConfig) -> list[str]:
+    """The parts that have files; the files are there."""
+    found = [part for part in config.parts if config.paths(part) or part == "train"]
+    for part in found:
+        start = config.parts[part]
+        require_files(config.paths(part), f"task.{start}source and task.{start}target")
+    return found
 
 
-def _split_columns(rows: list[str | None], name: str, faults: Faults) -> list[Pair]:
+def stream_pairs(
+    config: PairsConfig, part: str, faults: Faults, meter: Meter | None = None
+) -> Iterator[Pair]:
+    """The pairs of one part: of one file of two columns, or line by line of two files."""
+    paths = config.paths(part) or [SHIPPED]
+    lines = [stream_lines(path, faults, meter=meter) for path in paths]
+    if len(paths) == 1:
+        return _split_columns(lines[0], str(paths[0]), faults)
+    return _pair_lines(lines[0], lines[1], (str(paths[0]), str(paths[1])), faults)
+
+
+def _split_columns(rows: Iterator[str | None], name: str, faults: Faults) -> Iterator[Pair]:
     """The first two tab-separated columns of each line; further columns do not matter."""
-    pairs = []
     for number, row in enumerate(rows, start=1):
         if row is None:
             continue
@@ -84,27 +94,29 @@ def _split_columns(rows: list[str | None], name: str, faults: Faults) -> list[Pa
         elif not (source.strip() and rest[0].strip()):
             faults.add(EMPTY, name, number, "one of the two sentences is empty")
         else:
-            pairs.append((source, rest[0]))
-    return pairs
+            yield source, rest[0]
 
 
 def _pair_lines(
-    sources: list[str | None], targets: list[str | None], names: Pair, faults: Faults
-) -> list[Pair]:
+    sources: Iterator[str | None], targets: Iterator[str | None], names: Pair, faults: Faults
+) -> Iterator[Pair]:
     """Line by line, a sentence of one file with that of the other; both must be good."""
-    extra = abs(len(sources) - len(targets))
-    if extra:
-        longer, other = names if len(sources) > len(targets) else names[::-1]
+    sides = [0, 0]
+    for source, target in zip_longest(sources, targets, fillvalue=ENDED):
+        sides[0] += source is not ENDED
+        sides[1] += target is not ENDED
+        if source and target and ENDED not in (source, target):
+            yield source, target
+    if extra := abs(sides[0] - sides[1]):
+        longer, other = names if sides[0] > sides[1] else names[::-1]
         after = f", nor do the {extra - 1} after it" if extra > 1 else ""
-        what, first = f"the line has no partner in {other}{after}", min(len(sources), len(targets))
-        faults.add(NO_PARTNER, longer, first + 1, what, times=extra)
-    both = zip(sources, targets, strict=False)
-    return [(source, target) for source, target in both if source and target]
+        what = f"the line has no partner in {other}{after}"
+        faults.add(NO_PARTNER, longer, min(sides) + 1, what, times=extra)
 
 
-def check_left(pairs: Sized, file: Path | str, skipped: Counter[str]) -> None:
+def check_left(count: int, file: Path | str, skipped: Counter[str]) -> None:
     """Refuse a part of which no pair is left, and say why."""
-    if not len(pairs):
+    if not count:
         why = ", ".join(f"{count} {reason}" for reason, count in skipped.items() if count)
         raise RegardError(
             f"No pair of sentences is left of {file} ({why or 'the file is empty'})."

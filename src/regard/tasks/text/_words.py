@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import chain
+from heapq import nsmallest
 from unicodedata import category, normalize
 
 from regard.tasks.vocabulary import EOS, SPECIAL, Vocabulary
@@ -39,19 +38,19 @@ def _pattern(letters: str) -> re.Pattern[str]:
 
 
 def build_vocabulary(
-    sentences: Iterable[Sequence[str]],
+    counts: Iterable[tuple[str, int]],
     size: int | None = None,
     minimum: int = 1,
     end: str | None = SPECIAL[EOS],
 ) -> Vocabulary:
     """The `size` most frequent words, behind `<UNK>`; of equally frequent ones by alphabet.
 
-    Words that occur less than `minimum` times are not among them; `end` as in `Vocabulary.of`.
+    `counts` has each word once, with how often it occurs. Words that occur less than `minimum`
+    times are not among them; `end` as in `Vocabulary.of`.
     """
-    counts = Counter(chain.from_iterable(sentences))
-    often = (word for word, count in counts.items() if count >= minimum and word != UNKNOWN)
-    ranked = sorted(often, key=lambda word: (-counts[word], word))
-    return Vocabulary.of([UNKNOWN, *ranked[:size]], end)
+    often = ((-count, word) for word, count in counts if count >= minimum and word != UNKNOWN)
+    ranked = sorted(often) if size is None else nsmallest(size, often)
+    return Vocabulary.of([UNKNOWN, *(word for _, word in ranked)], end)
 
 
 def number_words(sentences: Iterable[Sequence[str]], vocabulary: Vocabulary) -> Iterator[list[int]]:
@@ -59,8 +58,13 @@ def number_words(sentences: Iterable[Sequence[str]], vocabulary: Vocabulary) -> 
 
     Where the vocabulary has no end, there is none here.
     """
-    number, end = _Numbers(vocabulary.numbers).__getitem__, [EOS] if vocabulary.ends else []
+    number, end = known_or_not(vocabulary), [EOS] if vocabulary.ends else []
     return ([*map(number, sentence), *end] for sentence in sentences)
+
+
+def known_or_not(vocabulary: Vocabulary) -> Callable[[str], int]:
+    """The number of a word, that of `<UNK>` for one that has none."""
+    return _Numbers(vocabulary.numbers).__getitem__
 
 
 class _Numbers(dict[str, int]):

@@ -4,31 +4,41 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from regard.errors import RegardError, unknown
 from regard.tasks.batch import Batch
-from regard.tasks.corpus import CorpusTask, hold_out, partition
 from regard.tasks.packed import PackedBatch, Side
 from regard.tasks.task import TASKS
-from regard.tasks.text._labelled_text import Labelled, LayoutConfig, read_labelled
-from regard.tasks.text._words import UNKNOWN, build_vocabulary, number_words, split_words
-from regard.tasks.text_files import Faults
+from regard.tasks.text._cut import Cutter, Pair, Units
+from regard.tasks.text._draft import Draft
+from regard.tasks.text._labelled_text import LayoutConfig, stream_labelled
+from regard.tasks.text._text_task import TextTask, number_each
+from regard.tasks.text._words import (
+    UNKNOWN,
+    build_vocabulary,
+    known_or_not,
+    number_words,
+    split_words,
+)
+from regard.tasks.text_files import Faults, Meter, require_files
 from regard.tasks.vocabulary import SPECIAL, Vocabulary
 
 PARTS = {"train": "data", "validation": "validation", "test": "test"}  # and their settings
 MOST_LABELS = 100
+MOST_SEEN = 1000  # labels that are noted; a file with more is read in a wrong way
 INTEGER = re.compile(r"[0-9]{2,}")
 
 Text = tuple[str, tuple[str, ...]]  # label, words
 
 
 @TASKS.register("classification")
-class Classification(CorpusTask):
+class Classification(TextTask):
     """Texts to their labels, from your files: one word to say, and no end token on either side.
 
     Held-out parts are files of their own, or `held_out` texts each that a fixed shuffle takes out
@@ -107,19 +117,73 @@ class Classification(CorpusTask):
 
     config: Config
     ends = False
-    skipped: dict[str, int]
+    noun = "texts"
 
-    def __init__(self, config: Config):
-        super().__init__(config)
-        found, skipped = read_parts(config)
-        texts = {part: choose(rows, config, skipped) for part, rows in found.items()}
-        parts = split(texts, config, skipped)
-        self.skipped = dict(+skipped)
-        self.target_vocabulary = collect_labels(parts, config)
-        self.source_vocabulary = build_vocabulary(
-            (text for _, text in parts["train"]), minimum=config.minimum, end=None
-        )
-        self.rows = {name: self.batch(part) for name, part in parts.items()}
+    def find_parts(self) -> list[str]:
+        """Those whose files were named."""
+        found = [part for part in PARTS if self.config.paths(part)]
+        for part in found:
+            require_files(self.config.paths(part), f"task.{PARTS[part]}")
+        self._seen: dict[str, set[str]] = {part: set() for part in found}
+        return found
+
+    def stream(self, part: str, faults: Faults, meter: Meter) -> Iterator[Pair]:
+        """The labels and texts; labels are noted, to be held against those that are wanted."""
+        paths, seen = self.config.paths(part), self._seen[part]
+        names: Sequence[str | None] = self.config.names or [None] * len(paths)
+        wanted = self._wanted()
+        for path, name in zip(paths, names, strict=True):
+            for label, text in stream_labelled(path, self.config, faults, name, meter):
+                if len(seen) < MOST_SEEN or label in wanted:
+                    seen.add(label)
+                yield label, text
+
+    def _wanted(self) -> set[str]:
+        """The labels that settings name."""
+        return {*split_list(self.config.keep), *self.config.new_names}
+
+    def cutter(self) -> Cutter:
+        """Into words, by the rules of the configuration."""
+        return partial(cut_text, config=self.config)
+
+    def check_parts(self, counts: Mapping[str, int], skipped: Counter[str]) -> None:
+        """Refuse labels that are not there, and parts of which no text is left."""
+        for part in counts:
+            if absent := self._wanted() - (known := self._seen[part]):
+                raise RegardError(*(unknown("label", label, known) for label in sorted(absent)))
+        empty = [
+            f"{getattr(self.config, PARTS[part])}: there is no text to use in it"
+            f" (task.{PARTS[part]})."
+            for part, count in counts.items()
+            if not count
+        ]
+        if empty:
+            raise RegardError(*empty)
+
+    def limits(self) -> dict[str, tuple[int, str]]:
+        """Of a file to validate on, not all has to be taken."""
+        return {"validation": (self.config.most_validation, "task.most_validation")}
+
+    def learn(self, draft: Draft) -> dict[str, Any]:
+        """The words that are frequent enough, and the labels."""
+        counts = draft.count_words("train", 0)
+        words = build_vocabulary(counts, minimum=self.config.minimum, end=None)
+        labels = {
+            name: {label for label, _ in draft.count_words(name, 1)}
+            for name in ("train", *self.splits)
+        }
+        return {"words": words.words, "labels": collect_labels(labels, self.config)}
+
+    def recall(self, learned: dict[str, Any]) -> None:
+        """Set the vocabularies."""
+        self.source_vocabulary = Vocabulary(tuple(learned["words"]), ends=False)
+        self.target_vocabulary = Vocabulary.of(learned["labels"], end=None)
+
+    def encode(self, words: Sequence[str], side: int) -> Side:
+        """The number of each word, or label."""
+        if side == 1:
+            return number_each(words, self.target_vocabulary.numbers.__getitem__)
+        return number_each(words, known_or_not(self.source_vocabulary))
 
     def batch(self, texts: list[Text]) -> Batch:
         """Given texts, in words, and their labels as a batch."""
@@ -134,45 +198,17 @@ def split_list(setting: str | None) -> list[str]:
     return [part.strip() for part in (setting or "").split(",") if part.strip()]
 
 
-def read_parts(
-    config: Classification.Config,
-) -> tuple[dict[str, list[Labelled]], Counter[str]]:
-    """The texts of each part that has files, and how many lines were left out, by reason."""
-    faults, found = Faults(), {}
-    for part, key in PARTS.items():
-        if paths := config.paths(part):
-            names: Sequence[str | None] = config.names or [None] * len(paths)
-            found[part] = [
-                row
-                for path, name in zip(paths, names, strict=True)
-                for row in read_labelled(path, config, faults, f"task.{key}", name)
-            ]
-    if config.bad_lines == "stop":
-        faults.stop()
-    return found, faults.counts
-
-
-def choose(
-    rows: list[Labelled], config: Classification.Config, skipped: Counter[str]
-) -> list[Text]:
-    """The texts of the labels that are kept, in words, none too long; counts what was skipped."""
-    known = {label for label, _ in rows}
-    kept = set(split_list(config.keep)) or known
-    if absent := {*kept, *config.new_names} - known:
-        raise RegardError(*(unknown("label", label, known) for label in sorted(absent)))
-    skipped["texts of other labels"] += sum(label not in kept for label, _ in rows)
-    found = []
-    for label, text in rows:
-        if label not in kept:
-            continue
-        text_words = tokenise(text, config)
-        if config.longest and len(text_words) > config.longest and config.too_long == "leave-out":
-            skipped[f"texts over {config.longest} words"] += 1
-        elif not text_words:
-            skipped["texts without words"] += 1
-        else:
-            found.append((config.new_names.get(label, label), text_words[: config.longest]))
-    return found
+def cut_text(row: Pair, config: Classification.Config) -> Units | str:
+    """The words of a text and its label, or why it is left out."""
+    label, text = row
+    if config.keep and label not in split_list(config.keep):
+        return "texts of other labels"
+    words = tokenise(text, config)
+    if config.longest and len(words) > config.longest and config.too_long == "leave-out":
+        return f"texts over {config.longest} words"
+    if not words:
+        return "texts without words"
+    return words[: config.longest], (config.new_names.get(label, label),)
 
 
 def tokenise(text: str, config: Classification.Config) -> tuple[str, ...]:
@@ -191,27 +227,9 @@ def tokenise(text: str, config: Classification.Config) -> tuple[str, ...]:
     )
 
 
-def split(
-    texts: dict[str, list[Text]], config: Classification.Config, skipped: Counter[str]
-) -> dict[str, list[Text]]:
-    """The texts to train on and of each split; those without a file come out of training."""
-    empty = [
-        f"{getattr(config, PARTS[part])}: there is no text to use in it (task.{PARTS[part]})."
-        for part, rows in texts.items()
-        if not rows
-    ]
-    if empty:
-        raise RegardError(*empty)
-    every, most = texts.get("validation", []), config.most_validation
-    if len(every) > most:
-        few, _ = partition(len(every), [most], "task.most_validation")
-        texts = {**texts, "validation": [every[place] for place in few]}
-    return hold_out(texts, config.held_out, skipped, "texts")
-
-
-def collect_labels(parts: dict[str, list[Text]], config: Classification.Config) -> Vocabulary:
+def collect_labels(labels: Mapping[str, set[str]], config: Classification.Config) -> list[str]:
     """The labels of training in the order of the alphabet; held-out parts have no others."""
-    found = sorted({label for label, _ in parts["train"]})
+    found = sorted(labels["train"])
     if len(found) < 2:
         raise RegardError(
             f"{config.data}: there is nothing to tell apart, as the labels to train on are"
@@ -225,9 +243,8 @@ def collect_labels(parts: dict[str, list[Text]], config: Classification.Config) 
     strange = {
         f"The texts of task.{name} have the label {label[:40]!r}, which training has not ({found})."
         for name in Classification.splits
-        for label, _ in parts[name]
-        if label not in found
+        for label in labels[name] - labels["train"]
     }
     if strange:
         raise RegardError(*sorted(strange))
-    return Vocabulary.of(found, end=None)
+    return found

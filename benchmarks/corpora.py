@@ -1,0 +1,142 @@
+"""`python -m benchmarks corpora`: texts that are larger than memory, and batches by length."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+from benchmarks.benchmark import BENCHMARKS, Benchmark, Measured, start_process, take_turns
+from benchmarks.made_text import write_pairs
+from regard.errors import RegardError
+from regard.runs.config import assemble
+from regard.tasks.batch import Batch
+from regard.tasks.corpus import CorpusTask, pick_rows
+from regard.training import Trainer, one_thread
+
+MEGABYTES, SECONDS = 600.0, 5.0
+MULTI30K = "multi30k/raw/train"
+
+
+def measure_apart(work: str, folder: Path) -> Measured:
+    """One work of `corpora_process` in a process of its own."""
+    said, _ = start_process("corpora_process", work, folder).communicate()
+    if not said:
+        raise RegardError(f"The process that was to {work} said nothing.")
+    found: Measured = json.loads(said)
+    return found
+
+
+def measure_large(pairs: int) -> Measured:
+    """A large corpus, made, trained on, compared with the same in memory, and removed."""
+    before = os.environ.get("REGARD_CACHE")
+    with tempfile.TemporaryDirectory(prefix="regard-corpora-") as place:
+        folder = Path(place)
+        os.environ["REGARD_CACHE"] = str(folder / "cache")
+        try:
+            paths = write_pairs(folder, pairs)
+            text = sum(path.stat().st_size for path in paths)
+            found = {work: measure_apart(work, folder) for work in ("make", "train", "compare")}
+            kept = sum(path.stat().st_size for path in (folder / "cache").rglob("*.*"))
+        finally:
+            os.environ.pop("REGARD_CACHE")
+            if before is not None:
+                os.environ["REGARD_CACHE"] = before
+    return {"pairs": pairs, "text_bytes": text, "cache_bytes": kept, **found}
+
+
+class Drawn:
+    """A task with the batches of before: rows as the shuffle of an epoch has them."""
+
+    def __init__(self, task: CorpusTask):
+        self.task = task
+
+    def train_batch(self, update: int, size: int, seed: int) -> Batch:
+        """Rows of any lengths."""
+        train = self.task.rows["train"]
+        return train[pick_rows(update * size, size, seed, len(train))].padded()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.task, name)
+
+
+def measure_padding(rounds: int = 4, calls: int = 10, **settings: Any) -> Measured:
+    """Sentences a second of `snell-translation`, batches by length and as before, in turns.
+
+    On Multi30k, German to English, from the folder that REGARD_DATA names.
+    """
+    place = Path(os.environ.get("REGARD_DATA", ""), MULTI30K)
+    if not place.with_suffix(".de.gz").is_file():
+        raise RegardError(f"There is no {place}.de.gz. Set REGARD_DATA to a folder that has it.")
+    files = {"source": f"{place}.de.gz", "target": f"{place}.en.gz", "training.device": "cpu"}
+    config = assemble("translation", "snell-translation", 0, {**files, **settings})
+    task = config.make_task()
+    assert isinstance(task, CorpusTask)
+    tasks: list[Any] = [task, Drawn(copy(task))]
+    trainers = [Trainer(config.make_model(task), each, config.training, 0) for each in tasks]
+    with one_thread():
+        times = take_turns(*(t.step for t in trainers), rounds=rounds, calls=calls, cold=2)
+    rates = [config.training.batch * len(taken) / sum(taken) for taken in times]
+    return {
+        "batch": config.training.batch,
+        "sentences_per_processor_second": rates[0],
+        "before": rates[1],
+        "padding": count_padding(tasks[0], config.training.batch),
+        "padding_before": count_padding(tasks[1], config.training.batch),
+    }
+
+
+def count_padding(task: Any, size: int, updates: int = 300) -> float:
+    """The share of places in batches that hold no word."""
+    batches = [task.train_batch(update, size, 0) for update in range(updates)]
+    words = sum(int(b.source_lengths.sum() + b.target_lengths.sum()) for b in batches)
+    places = sum(int(b.source.numel() + b.target.numel()) for b in batches)
+    return 1 - words / places
+
+
+@BENCHMARKS.register("corpora")
+def corpora(pairs: int = 10_000_000, rounds: int = 4) -> Benchmark:
+    """Memory, time to the first update and speed at so many pairs; and what less padding brings."""
+    return judge(
+        measure_large(pairs),
+        measure_padding(rounds),
+        measure_padding(rounds, **{"training.batch": 64}),
+    )
+
+
+def judge(large: Measured, small: Measured, larger_batches: Measured) -> Benchmark:
+    """The ratios of what was measured."""
+    pairs, trained, compared = large["pairs"], large["train"], large["compare"]
+    ratios = {
+        "memory": (
+            MEGABYTES / trained["megabytes"],
+            1.0,
+            f"600 MB over the peak of a process that trains on {pairs} pairs",
+        ),
+        "memory_making": (
+            MEGABYTES / large["make"]["megabytes"],
+            1.0,
+            "600 MB over the peak of the process that makes the cache",
+        ),
+        "first_update": (
+            SECONDS / trained["processor_seconds_to_first_update"],
+            1.0,
+            "5 s over the processor seconds from the start of a process to its first update",
+        ),
+        "speed": (
+            compared["memory"] / compared["mapped"],
+            0.95,
+            "updates/s from the cache over those from the same rows in memory",
+        ),
+        "less_padding": (
+            small["sentences_per_processor_second"] / small["before"],
+            1.2,
+            "sentences/s of snell-translation on Multi30k, batches by length over drawn ones",
+        ),
+        "no_padding": (0.1 / small["padding"], 1.0, "a tenth over the share of padding, Multi30k"),
+    }
+    raw = {"large": large, "multi30k": small, "multi30k_batch_64": larger_batches}
+    return Benchmark("corpora", ratios, raw)

@@ -1,0 +1,150 @@
+"""What an experiment takes: in core hours, measured when it is done, expected before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import process_time
+from typing import TYPE_CHECKING, Any
+
+from regard.display import Table
+from regard.display.progress import make_bar
+from regard.papers.framework.experiment import Experiment, Plan, Runs, Scale
+from regard.papers.framework.result import published_rows
+from regard.runs.run import Run, runs_folder
+from regard.training.loop import Trainer, one_thread
+
+if TYPE_CHECKING:
+    from regard.runs.config import RunConfig
+
+HOUR = 3600
+UPDATES = 3  # that are timed, after one that warms up
+LATER = "and what `then` adds once these are known"
+
+
+def add_hours(runs: Runs, measuring: float = 0.0) -> float:
+    """Core hours of some runs, each counted once, and of so many seconds of measuring.
+
+    A run trains on one core, so its seconds are a core's. Experiments that share runs count them
+    each in whole: it is what one of them takes alone.
+    """
+    trained = {run.folder: run for group in runs.values() for run in group}
+    seconds = sum(float(run.summary["seconds"]) for run in trained.values())
+    return (seconds + measuring) / HOUR
+
+
+def count_conditions(plan: Plan) -> str:
+    """What a result covers that leaves nothing out, in words."""
+    return "its one condition" if len(plan) == 1 else f"all {len(plan)} conditions"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What one experiment would train, and how long that would take."""
+
+    experiment: str
+    runs: int  # in all
+    done: int  # of them, on this machine
+    seeds: int  # of the condition that has most
+    core_hours: float  # of the runs that are not done
+    known_from: str  # `published`: measured when the result was made; `timed`: a few updates here
+    then: bool  # whether further runs follow from these, which cannot be told before
+
+
+def expect(name: str, experiment: Experiment, scale: Scale, runs: Path | None) -> Expected:
+    """What an experiment would take; nothing is trained, and nothing is written."""
+    plan = experiment.plan(scale)
+    every = {config.name: config for group in plan.values() for config in group}
+    left = {
+        run: config
+        for run, config in every.items()
+        if not Run((runs or runs_folder()) / run, config).done
+    }
+    known = read_published(name, scale)
+    hours = known * len(left) / max(1, len(every)) if known is not None else time_runs(left)
+    return Expected(
+        name,
+        len(every),
+        len(every) - len(left),
+        max(map(len, plan.values()), default=0),
+        hours,
+        "timed" if known is None else "published",
+        type(experiment).then is not Experiment.then,
+    )
+
+
+def read_published(name: str, scale: Scale) -> float | None:
+    """The core hours of an experiment whose published result was made at this scale."""
+    return next(
+        (
+            row["core_hours"]
+            for row in published_rows().values()
+            if row["experiment"] == name and row["scale"] == scale and row.get("core_hours")
+        ),
+        None,
+    )
+
+
+def time_runs(configs: Mapping[str, RunConfig]) -> float:
+    """Core hours of some runs, from a few updates of each setting; evaluations do not count."""
+    each: dict[str, float] = {}
+    total = 0.0
+    for config in configs.values():
+        alike = _name_alike(config)
+        if alike not in each:
+            each[alike] = time_update(config)
+        total += each[alike] * config.training.updates
+    return total / HOUR
+
+
+def time_update(config: RunConfig) -> float:
+    """Seconds of one update, on one core, of a model that is thrown away."""
+    task = config.make_task()
+    trainer = Trainer(config.make_model(task), task, config.training, config.seed)
+    with one_thread():
+        trainer.step()
+        started = process_time()
+        for _ in range(UPDATES):
+            trainer.step()
+    return (process_time() - started) / UPDATES
+
+
+def _name_alike(config: RunConfig) -> str:
+    """The same for configurations whose updates take equally long: all but seeds and updates."""
+    settings: dict[str, Any] = config.to_json()
+    settings.pop("seed")
+    for part, key in (("model", "head_seeds"), ("training", "updates"), ("task", "tables_seed")):
+        settings[part].pop(key, None)
+    return str(settings)
+
+
+def expect_all(
+    made: Mapping[str, Experiment],
+    scale: Scale,
+    runs: Path | None = None,
+    progress: bool | None = None,
+) -> list[Expected]:
+    """What each experiment would take, one after the other."""
+    bar, found = make_bar("experiment", progress), []
+    for number, (name, experiment) in enumerate(made.items(), 1):
+        found.append(expect(name, experiment, scale, runs))
+        if bar:
+            bar(number, len(made), name)
+    return found
+
+
+def tabulate(expected: list[Expected], scale: Scale) -> Table:
+    """A row per experiment, and their sum; runs that several share count in each."""
+    columns = ("experiment", "runs", "done", "seeds", "core hours left", "from")
+    rows: list[tuple[Any, ...]] = [
+        (e.experiment, e.runs, e.done, e.seeds, _show(e), e.known_from) for e in expected
+    ]
+    total = sum(e.core_hours for e in expected)
+    rows.append(("all", sum(e.runs for e in expected), sum(e.done for e in expected), "",
+                 f"{total:.2f}", ""))  # fmt: skip
+    return Table(f"What --scale {scale} would take", columns, tuple(rows))
+
+
+def _show(expected: Expected) -> str:
+    return f"{expected.core_hours:.2f}" + (f", {LATER}" if expected.then else "")

@@ -1,0 +1,89 @@
+"""What experiments take: measured when they are done, told before they begin."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from regard.cli.main import app
+from regard.papers import EXPERIMENTS
+from regard.papers.framework import cost
+from regard.papers.framework.cost import add_hours, expect, tabulate
+from regard.papers.snell2021.agreement import AgreementExperiment
+from regard.papers.snell2021.bleu import BleuExperiment
+
+NAME = "chapter36/scratchpad"
+
+
+def run(folder: str, seconds: float) -> Any:
+    return SimpleNamespace(folder=Path(folder), summary={"seconds": seconds})
+
+
+def test_a_run_that_conditions_share_counts_once() -> None:
+    shared = run("a", 1800.0)
+    assert add_hours({"x": [shared, run("b", 900.0)], "y": [shared]}, 900.0) == 1.0
+
+
+@pytest.fixture
+def half_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every update takes half a second, and nothing is published."""
+    monkeypatch.setattr(cost, "time_update", lambda config: 0.5)
+    monkeypatch.setattr(cost, "published_rows", lambda: {})
+
+
+@pytest.mark.usefixtures("half_a_second")
+def test_what_is_left_is_counted(tmp_path: Path) -> None:
+    experiment = EXPERIMENTS[NAME]()
+    found = expect(NAME, experiment, "full", tmp_path)
+    assert (found.runs, found.done, found.seeds, found.then) == (10, 0, 5, False)
+    assert found.core_hours == pytest.approx(10 * 4000 * 0.5 / 3600)
+    assert found.known_from == "timed"
+    done = tmp_path / experiment.plan("full")["plain"][2].name
+    done.mkdir()
+    (done / "DONE").write_text("{}")
+    left = expect(NAME, experiment, "full", tmp_path)
+    assert left.done == 1 and left.core_hours == pytest.approx(9 * 4000 * 0.5 / 3600)
+    assert list(tmp_path.iterdir()) == [done]  # nothing was begun
+
+
+@pytest.mark.usefixtures("half_a_second")
+def test_further_runs_are_announced() -> None:
+    found = expect("snell2021/heads", EXPERIMENTS["snell2021/heads"](), "full", None)
+    assert found.then and cost.LATER in str(tabulate([found], "full").rows)
+
+
+def test_what_was_measured_is_taken_where_there_is_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"experiment": NAME, "scale": "full", "core_hours": 2.5}
+    monkeypatch.setattr(cost, "published_rows", lambda: {"c36.scratchpad": row})
+    found = expect(NAME, EXPERIMENTS[NAME](), "full", None)
+    assert (found.core_hours, found.known_from) == (2.5, "published")
+    assert cost.read_published(NAME, "quick") is None
+
+
+def test_updates_are_timed_on_one_core() -> None:
+    (config, *_) = EXPERIMENTS[NAME]().plan("quick")["plain"]
+    assert 0 < cost.time_update(config) < 10
+
+
+def test_the_command_starts_nothing(tmp_path: Path, half_a_second: None) -> None:
+    runs = tmp_path / "runs"
+    words = ["reproduce", NAME, "--plan", "--runs", str(runs), "--out", str(tmp_path / "out")]
+    answer = CliRunner().invoke(app, [*words, "--json"])
+    assert answer.exit_code == 0, answer.output
+    (row,) = json.loads(answer.output)
+    assert row["experiment"] == NAME and row["runs"] == 4 and row["core_hours"] > 0
+    shown = CliRunner().invoke(app, words)
+    assert "core hours" in shown.output and not list(tmp_path.iterdir())
+
+
+def test_a_row_says_how_many_data_sets_it_covers(monkeypatch: pytest.MonkeyPatch) -> None:
+    sets = {"sst2": Path(), "yelp": Path(), "multi30k": Path()}
+    monkeypatch.setattr("regard.papers.snell2021._with_sets.find_sets", lambda *_: sets)
+    words = AgreementExperiment().coverage("full")
+    assert words == "3 of 11 data sets: SST, Yelp (stand-in), Multi30k"
+    assert BleuExperiment().coverage("full") == "1 of 5 data sets: Multi30k"

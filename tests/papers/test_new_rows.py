@@ -1,0 +1,320 @@
+"""Rows that were added later: made runs whose verdict is known, in both directions."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from regard.models.transformer import Transformer, TransformerConfig
+from regard.papers import EXPERIMENTS, ledger
+from regard.papers.across import hf, seeds, transformer_guidance, transformer_lexical
+from regard.papers.across import transformer_terms as terms
+from regard.papers.across._positions import count_found
+from regard.papers.across.order import Course
+from regard.papers.aitken2021 import own_predictions
+from regard.papers.baan2019 import tables
+from regard.papers.chapter36.addition import draw_distribution, share_near
+from regard.papers.snell2021 import keyword_early
+from regard.statistics import Estimate
+from regard.tasks import Batch
+
+SPREAD = (-0.01, 0.0, 0.01)
+
+
+def near(value: float) -> Estimate:
+    return Estimate.of(value + step for step in SPREAD)
+
+
+def judge(claim: str, findings: Any) -> str:
+    measures = findings.measures[claim]
+    ledger()[claim].check_measures(measures, partial=False)
+    return ledger()[claim].verdict(measures)
+
+
+# Seeds: against scipy's own distribution, and known cases.
+
+
+def test_power_is_that_of_the_t_test() -> None:
+    values, line, n = (1.0, 2.0, 3.0, 4.0), 1.0, 7
+    shift = (2.5 - line) / np.std(values, ddof=1) * math.sqrt(n)
+    bound = stats.t.ppf(0.975, n - 1)
+    wanted = stats.nct.sf(bound, n - 1, shift) + stats.nct.cdf(-bound, n - 1, shift)
+    assert seeds.find_power(values, line, n) == pytest.approx(wanted, abs=1e-9)
+
+
+def test_seeds_that_are_needed() -> None:
+    apart = (9.9, 10.0, 10.1)
+    assert seeds.count_needed(apart, 0.0) == 2
+    assert seeds.count_needed((1.0, 1.0, 1.0), 0.5) == 2  # no spread at all
+    assert seeds.count_needed((0.0, 1.0), 0.5) == seeds.MOST  # the mean is on the line
+    # One standard deviation from the line: 10 seeds have power .803, 9 have .7495 (tables).
+    assert seeds.count_needed((0.0, 1.0, 2.0), 0.0) == 10
+    assert seeds.count_precise((9.0, 10.0, 11.0)) == 7  # 2.447 / √7 = .925 ≤ 1 < 2.571 / √6
+
+
+@pytest.mark.parametrize(
+    ("lines", "verdict"),
+    [((1.0, 1.0, 1.0, 1.0), "reproduced"), ((1.0, 1.0, 1.0, 90.0), "partly"),
+     ((90.0, 90.0, 90.0, 90.0), "not reproduced")],
+)  # fmt: skip
+def test_headlines_short_of_seeds(
+    lines: tuple[float, ...], verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = {
+        paper: seeds.Headline(paper, "m", line, 4)
+        for paper, line in zip(seeds.HEADLINES, lines, strict=True)
+    }
+    row = {"measures": {"m": {"values": [0.8, 1.0, 1.3]}}, "headline": "m", "scale": "full"}
+    monkeypatch.setattr(seeds, "HEADLINES", made)
+    monkeypatch.setattr(seeds, "published_rows", lambda: dict.fromkeys(made, row))
+    assert judge("x.seeds", seeds.SeedsExperiment().measure({}, "full")) == verdict
+
+
+# Addition: what one run may be.
+
+
+def test_seeds_near_the_source() -> None:
+    found = Estimate.share([0.95, 0.9, 0.5, 0.1])
+    assert share_near(found).mean == 0.5
+    (panel,) = draw_distribution({"read": found}, 0.98).panels
+    assert panel.marks[0].y == (0.1, 0.5, 0.9, 0.95)  # type: ignore[union-attr]
+
+
+# Keyword: what comes first.
+
+
+def course(**first: float) -> dict[int, dict[str, float]]:
+    nothing = {"keyword": 0.1, "next": 0.0, "mean": 0.0, "last": -0.1}
+    late = {"keyword": 1.0, "next": 8.0, "mean": 0.5, "last": 12.0}
+    return {0: nothing, 2: {"mean": 0.0, **first}, 4: late, 3000: late}
+
+
+def test_the_first_place_that_stands_out_is_early() -> None:
+    assert keyword_early.find_first_known(course(keyword=0.5, next=0.1, last=0.0)) == 4
+    assert keyword_early.find_first_known(course(keyword=0.5, next=-1.1, last=0.0)) == 2
+    flat = {0: {"keyword": 0.0, "next": 0.0, "mean": 0.0, "last": 0.0}}
+    assert keyword_early.find_first_known({**flat, 9: flat[0]}) == 9
+
+
+@pytest.mark.parametrize(
+    ("first", "verdict"),
+    [({"keyword": 2.0, "next": 1.0, "last": 0.1}, "reproduced"),
+     ({"keyword": 2.0, "next": 1.0, "last": 1.5}, "partly"),
+     ({"keyword": 1.0, "next": 2.0, "last": 0.1}, "not reproduced")],
+)  # fmt: skip
+def test_where_a_keyword_is_known_first(
+    first: dict[str, float], verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def follow(run: float) -> dict[int, dict[str, float]]:
+        return course(**{place: value + run for place, value in first.items()})
+
+    monkeypatch.setattr(keyword_early, "follow_places", follow)
+    runs: Any = {"one direction": [0.0, 0.01, 0.02]}
+    findings = keyword_early.KeywordEarlyExperiment().measure(runs, "full")
+    assert findings.measures["snell.keyword-early"]["known_at"].values == (2, 2, 2)
+    assert judge("snell.keyword-early", findings) == verdict
+
+
+def test_the_seeds_of_the_beginning_are_new() -> None:
+    (runs,) = EXPERIMENTS["snell2021/keyword-early"]().plan("full").values()
+    (old, _) = EXPERIMENTS["snell2021/keyword"]().plan("full").values()
+    assert not {run.seed for run in runs} & {run.seed for run in old} and len(runs) == 5
+
+
+# The fast recipe on other tables.
+
+
+def lookup_runs(count: int, **metrics: float) -> list[Any]:
+    runs = []
+    for seed in range(1, count + 1):
+        task = SimpleNamespace(tables_seed=seed)
+        shaken = {k: min(1.0, v + 0.01 * (seed % 3)) for k, v in metrics.items()}
+        runs.append(SimpleNamespace(config=SimpleNamespace(seed=seed, task=task), metrics=shaken))
+    return runs
+
+
+@pytest.mark.parametrize(
+    ("nc", "hc", "verdict"),
+    [(0.8, 1.0, "reproduced"), (0.65, 1.0, "partly"), (0.8, 0.5, "not reproduced")],
+)
+def test_the_mean_over_sets_decides(nc: float, hc: float, verdict: str) -> None:
+    group = lookup_runs(10, HI=1.0, HC=hc, HT=0.9, NC=nc)
+    runs: Any = {"fast": group, "paper": group[:3], "one set": group[:5]}
+    findings = tables.TablesExperiment().measure(runs, "full")
+    assert judge("baan.fast-tables", findings) == verdict
+    assert "<svg" in findings.figures[0].svg()
+
+
+def test_what_the_tables_contribute() -> None:
+    over, one = Estimate.of([0.0, 2.0]), Estimate.of([0.0, 1.0])  # variances 2 and .5
+    assert tables.share_of_tables(over, one).mean == pytest.approx(0.75)
+    assert tables.share_of_tables(one, over).mean == 0
+    assert tables.share_of_tables(Estimate.of([1.0, 1.0]), one).mean == 0
+
+
+def test_judged_tables_are_none_that_were_looked_at() -> None:
+    plan = tables.TablesExperiment().plan("full")
+    used: set[Any] = {run.task.tables_seed for group in plan.values() for run in group}  # type: ignore[attr-defined]
+    assert used == set(range(1, 11)) and len(plan["fast"]) == 10 and len(plan["paper"]) == 3
+    assert {run.training.batch for run in plan["paper"]} == {1}
+
+
+# AED on its own predictions.
+
+
+@pytest.mark.parametrize(
+    ("turns", "axes", "verdicts"),
+    [(1.1, 0.95, ("reproduced", "reproduced")), (0.6, 0.85, ("partly", "partly"))],
+)
+def test_turns_and_axes_decide(
+    turns: float, axes: float, verdicts: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ways = {
+        "diagonal": near(0.98), "direction": near(1), "turns": near(turns), "adjacent": near(1),
+        "explained 2": near(axes - 0.1), "explained 3": near(axes),
+    }  # fmt: skip
+    figure = SimpleNamespace(caption="paths", panels=())
+    path = SimpleNamespace(estimates=lambda: ways, figure=lambda: figure)
+    cloud = SimpleNamespace(estimates=lambda: {"explained 2": near(0.95)})
+    shares = SimpleNamespace(estimates=lambda: {"temporal-temporal": near(0.9)})
+    for name, found in (("trajectories", path), ("word_clouds", cloud), ("breakdown", shares)):
+        monkeypatch.setattr(own_predictions, name, lambda seen, found=found: found)
+    monkeypatch.setattr(own_predictions, "record_runs", lambda runs: runs)
+    runs: Any = {"aed": [SimpleNamespace(metrics={"token_accuracy": 0.99})] * 3}
+    findings = own_predictions.OwnPredictionsExperiment().measure(runs, "full")
+    claims = ("ait.temporal-aed-own", "ait.pcs-own")
+    assert tuple(judge(claim, findings) for claim in claims) == verdicts
+
+
+# Transformers.
+
+
+@pytest.mark.parametrize(
+    ("best", "lost", "verdict"),
+    [(0.7, 0.3, "reproduced"), (0.7, 0.0, "partly"), (0.3, 0.3, "not reproduced")],
+)
+def test_the_most_timed_head_decides(
+    best: float, lost: float, verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def share_heads(seed: int) -> dict[tuple[str, int], float]:
+        return {(site, head): 0.25 for site in terms.CROSSING for head in range(4)} | {
+            ("decoder.1.cross", seed): best,
+            ("decoder.0.cross", 3): 0.1,
+        }
+
+    def ablate(run: Any, n: int, site: str, head: int) -> Any:
+        cost = lost if (site, head) == ("decoder.1.cross", run.seed) else 0.0
+        gone = {("remove", "temporal", "alignment"): 0.9 - cost - run.seed / 1000}
+        return SimpleNamespace(first=SimpleNamespace(baseline=0.9, accuracy=gone))
+
+    monkeypatch.setattr(terms, "record", lambda run, **_: run.seed)
+    monkeypatch.setattr(terms, "share_heads", share_heads)
+    monkeypatch.setattr(terms, "ablate", ablate)
+    shares = SimpleNamespace(estimates=lambda: {term: near(0.1) for term in terms.TERMS})
+    monkeypatch.setattr(terms, "breakdown", lambda seen, site: shares)
+    runs: Any = {
+        "escan": [SimpleNamespace(seed=s, metrics={"token_accuracy": 0.99}) for s in range(3)]
+    }
+    findings = terms.TransformerTermsExperiment().measure(runs, "full")
+    assert judge("x.transformer-terms", findings) == verdict
+
+
+@pytest.mark.parametrize(("first", "verdict"), [("β", "reproduced"), ("α", "not reproduced")])
+def test_who_leads_in_each_layer_decides(
+    first: str, verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    early, late = np.array([0, 1.0, 1.0, 1.0]), np.array([0, 0, 0.1, 1.0])
+    columns = [early, late] if first == "β" else [late, early]
+
+    def follow(run: int) -> list[Course]:
+        one = Course((0, 10, 20 + run, 40), np.stack(columns, axis=1))
+        return [one, one]
+
+    monkeypatch.setattr(transformer_lexical, "follow_layers", follow)
+    runs: Any = {"escan": [0, 1, 2]}
+    findings = transformer_lexical.TransformerLexicalExperiment().measure(runs, "full")
+    assert judge("x.transformer-lexical", findings) == verdict
+
+
+@pytest.mark.parametrize(
+    ("guided", "verdict"), [(0.6, "reproduced"), (0.32, "partly"), (0.2, "not reproduced")]
+)
+def test_what_guidance_adds_decides(guided: float, verdict: str) -> None:
+    splits = ("HI", "HC", "HT", "NC")
+    runs: Any = {
+        name: [SimpleNamespace(metrics=dict.fromkeys(splits, level + s / 500)) for s in range(3)]
+        for name, level in (("guided", guided), ("baseline", 0.3))
+    }
+    findings = transformer_guidance.TransformerGuidanceExperiment().measure(runs, "full")
+    assert judge("x.transformer-guidance", findings) == verdict
+
+
+def test_a_position_with_the_same_word_will_do() -> None:
+    chunk = {
+        "encoder.words": np.array([[5, 6, 5]]),
+        "encoder.mask": np.array([[True, True, True]]),
+        "decoder.mask": np.array([[True, True, False]]),
+    }
+    scores = np.array([[[0.9, 0.0, 0.1], [0.0, 0.2, 0.8], [1.0, 0.0, 0.0]]])
+    place = np.array([[2, 1, 0]])
+    assert count_found(scores, chunk, place, alike=True) == (1, 2)
+    assert count_found(scores, chunk, place, alike=False) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("turned", "right", "verdict"),
+    [(False, 0.99, "reproduced"), (True, 0.99, "not reproduced"), (False, 0.5, "not reproduced")],
+)
+def test_profiles_that_go_together_decide(
+    turned: bool, right: float, verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shape = np.linspace(0.0, 0.2, 2 * len(hf.TERMS))
+    steps = np.array(SPREAD)[:, None] / 10
+
+    def profile(seen: list[str]) -> np.ndarray:
+        return steps + (shape[::-1] if turned and seen[0] == "theirs" else shape)
+
+    monkeypatch.setattr(hf, "record", lambda run, **_: "ours")
+    monkeypatch.setattr(hf, "train_marian", lambda task, seed, updates: None)
+    monkeypatch.setattr(hf, "record_marian", lambda net, task, n: "theirs")
+    monkeypatch.setattr(hf, "share_right", lambda seen: right if seen == "theirs" else 0.99)
+    monkeypatch.setattr(hf, "profile", profile)
+    config = SimpleNamespace(seed=0)
+    runs: Any = {"own": [SimpleNamespace(task=lambda: None, config=config)] * 3}
+    findings = hf.HuggingFaceExperiment().measure(runs, "full")
+    assert judge("x.hf", findings) == verdict
+
+
+def test_words_of_both_sides_share_a_table() -> None:
+    batch = Batch.of(
+        np.array([[3, 4, 2], [5, 2, 0]]), np.array([3, 2]),
+        np.array([[4, 2, 0], [3, 3, 2]]), np.array([2, 3]),
+    )  # fmt: skip
+    task: Any = SimpleNamespace(source_vocabulary=range(10))
+    assert hf.list_pairs(batch, task) == [([3, 4, 2], [14, 2]), ([5, 2], [13, 13, 2])]
+
+
+def test_beta_of_a_layer_is_that_of_numpy() -> None:
+    torch.manual_seed(0)
+    config = TransformerConfig(hidden=8, heads=2, layers=2, feedforward=8)
+    model = Transformer(config, 7, 9).eval()
+    values = torch.randn(3, 2, 4, 4)  # (sample, head, source, size)
+    targets = np.array([[1, 8], [0, 3], [5, 5]])
+    made: Any = {"decoder.1.cross.values": values.numpy(), "targets": targets}
+    found = transformer_lexical.probe_layer(model, 1, made)
+    weights = {name: tensor.detach().double().numpy() for name, tensor in model.named_parameters()}
+    for sample, step, place in np.ndindex(3, 2, 4):
+        joined = np.concatenate([values[sample, head, place].double().numpy() for head in (0, 1)])
+        merge = "decoder.1.cross_attention.merge"
+        state = weights[f"{merge}.weight"] @ joined + weights[f"{merge}.bias"]
+        state = (state - state.mean()) / np.sqrt(state.var() + 1e-5)
+        state = state * weights["decoder_norm.weight"] + weights["decoder_norm.bias"]
+        logits = weights["readout.weight"] @ state + weights["readout.bias"]
+        wanted = logits[targets[sample, step]] - np.log(np.exp(logits).sum())
+        assert found[sample, step, place] == pytest.approx(wanted, abs=1e-5)
