@@ -141,6 +141,13 @@ class Seq2Seq(NamedParts, ABC):
         """
         raise RegardError(NO_LEXICAL_PROBE)
 
+    def read_values(self, site: str, values: Tensor) -> Tensor:
+        """Logits of what an attention gives where all its heads look at one position, by itself.
+
+        values (batch, head, source, size), as a recording has them. -> (batch, source, vocab)
+        """
+        raise RegardError(f"This model cannot read the values of '{site}' by themselves.")
+
     @contextmanager
     def keep_sites(self, _names: Collection[str] | None) -> Iterator[None]:
         """While it lasts, outputs need to hold these attentions only; a model may hold all."""

@@ -189,6 +189,18 @@ class Transformer(Seq2Seq):
         x, _, sites = self._blocks(memory, inputs, memory.initial, causal)
         return Output(self.readout(x), memory.states, x, {**memory.sites, **sites})
 
+    def read_values(self, site: str, values: Tensor) -> Tensor:
+        """See `Seq2Seq`: through the layer's own map, the last normalisation and the output."""
+        crossing = {f"decoder.{n}.cross": block for n, block in enumerate(self.decoder)}
+        if site not in crossing:
+            return super().read_values(site, values)
+        block = crossing[site]
+        assert isinstance(block, Block) and block.cross_attention is not None
+        attention = block.cross_attention
+        context = attention.merge(values.transpose(1, 2).flatten(2))
+        logits: Tensor = self.readout(self.decoder_norm(context))
+        return logits
+
     def step(self, memory: Memory, words: Tensor, state: State) -> tuple[Tensor, State]:
         """One more target position, with the past's keys and values at hand."""
         seen = state[0].shape[2]

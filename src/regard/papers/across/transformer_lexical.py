@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from regard.display import Figure, Line, Panel, Table
-from regard.models.transformer import Block, Transformer
+from regard.models.seq2seq import Seq2Seq
 from regard.papers.across._positions import count_found
 from regard.papers.across._transformers import CROSSING, plan_transformer_escan
 from regard.papers.across.order import SAMPLES, Course
@@ -86,7 +86,6 @@ def look_layers(run: Run, update: int) -> list[tuple[float, list[float]]]:
         run, n=SAMPLES, checkpoint=update, inputs="teacher", also=("values",), sites="cross"
     )
     model = run.model(update)
-    assert isinstance(model, Transformer)
     chunk = {name: recording[name] for name in READ}
     found = []
     for layer, site in enumerate(CROSSING):
@@ -106,17 +105,15 @@ def share(right: int, total: int) -> float:
     return right / max(total, 1)
 
 
-def probe_layer(model: Transformer, layer: int, recording: Recording) -> Array:
+def probe_layer(model: Seq2Seq, layer: int, recording: Recording) -> Array:
     """log β of a layer: the target word, were all its heads at one source position.
 
     -> (sample, target, source)
     """
-    block = model.decoder[layer]
-    assert isinstance(block, Block) and block.cross_attention is not None
-    values = torch.from_numpy(recording[f"{CROSSING[layer]}.values"]).float()
+    site = CROSSING[layer]
+    values = torch.from_numpy(recording[f"{site}.values"]).float()
     with torch.no_grad():  # (sample, head, source, size) -> (sample, source, vocab)
-        context = block.cross_attention.merge(values.transpose(1, 2).flatten(2))
-        table = model.readout(model.decoder_norm(context)).log_softmax(-1)
+        table = model.read_values(site, values).log_softmax(-1)
     targets = torch.from_numpy(recording["targets"]).long()  # (sample, target)
     wide = targets[:, None].expand(-1, table.shape[1], -1)
     found: Array = table.gather(2, wide).transpose(1, 2).numpy()

@@ -67,7 +67,11 @@ class TransformerTermsExperiment(Experiment):
 def share_heads(recording: Recording) -> Shares:
     """μ·μ's share of each head that looks at the source."""
     grid = heads(recording).first.grid
-    return {(site, head): float(v) for site, row in grid.items() for head, v in enumerate(row)}
+    return {
+        (site, head): float(value)
+        for site, row in grid.rows.items()
+        for head, value in zip(grid.heads[site], row, strict=True)
+    }
 
 
 def compare_losses(run: Run, shares: Shares, n: int) -> tuple[float, float]:
