@@ -71,7 +71,7 @@ from regard.runs.config import assemble
 few = {"updates": 1, "hidden": 4, "held_out": 2}
 config = assemble("reversal", "chapter36", 0, few).to_json()
 order = {"id": "x", "config": config, "root": tempfile.mkdtemp(), "preset": ""}
-worker._serve(order, open("/dev/null", "w"))
+worker._serve(worker.train, order, open("/dev/null", "w"))
 assert list(Path(order["root"]).glob("*/DONE"))
 """
     found = imported_by(code)

@@ -11,6 +11,8 @@ from typing import Any
 
 from faults import Mutant
 
+CLUSTER = "tests/runs/test_on_ray.py"  # takes longer than all others
+
 
 def pytest_runtest_logreport(report: Any) -> None:
     """As a plugin of pytest: how long each test takes, written down as it ends."""
@@ -34,6 +36,7 @@ class Map:
                 found = self.lines.setdefault(file.split("/src/")[-1], {})
                 for line, contexts in data.contexts_by_lineno(file).items():
                     tests = {re.split(r"[|\[]", name)[0] for name in contexts if name}
+                    tests = {test for test in tests if CLUSTER not in test}
                     found.setdefault(line, set()).update(tests)
                     for test in tests:
                         sizes[test] = sizes.get(test, 0) + 1
@@ -69,7 +72,7 @@ def _read_times(log: Path) -> dict[str, float]:
 def measure(tree: Path, work: Path, tests: list[str]) -> None:
     """Which tests run over which lines: one pass over them, which may be stopped and gone on with.
 
-    Those that start a cluster are left out: they take longer than all others.
+    Those that start a cluster are left out.
     """
     number = len(list(work.glob("coverage-*")))
     words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", "--cov=regard", "-p"]
@@ -77,7 +80,7 @@ def measure(tree: Path, work: Path, tests: list[str]) -> None:
         "charts",
         "--cov-context=test",
         "--cov-report=",
-        "--ignore=tests/runs/test_on_ray.py",
+        f"--ignore={CLUSTER}",
     ]
     environment = {**os.environ, "COVERAGE_FILE": str(work / f"coverage-{number}"),
                    "OMP_NUM_THREADS": "1", "MUTANTS_TIMES": str(work / "times"),

@@ -66,7 +66,7 @@ def main() -> None:
         measure(tree, work, [f"tests/{name}" for name in TESTS])
     drawn = choose(tree, options)
     chart = Map(work)
-    trial = Trial(tree, int(10 * options.budget) + 60)
+    trial = Trial(tree, options.budget)
     tried: list[Mutant] = []
     if (work / name).is_file() and not options.again:  # go on where it stopped
         tried = [Mutant(**m) for m in json.loads((work / name).read_text())]
@@ -86,7 +86,9 @@ def _read_options() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=Path, default=Path("mutants"))
-    parser.add_argument("--budget", type=float, default=40.0, help="seconds of tests for a fault")
+    parser.add_argument(
+        "--budget", type=float, default=40.0, help="seconds of tests for a fault, of the processor"
+    )
     parser.add_argument("--most", type=int, default=60, help="tests for a fault")
     parser.add_argument("--folders", nargs="*", default=CORE, help="those of some folders only")
     parser.add_argument("--add", nargs="*", default=[], help="new tests, which are measured")

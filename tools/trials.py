@@ -44,20 +44,26 @@ class Tests:
         for item in self.session.items:
             self.by_name.setdefault(item.nodeid.split("[")[0], []).append(item)
 
-    def run(self, names: list[str]) -> str:
-        """The first that fails, or nothing."""
+    def run(self, names: list[str], budget: float) -> str:
+        """The first that fails, or nothing; none is begun once the processor was at it for long."""
         failed: list[str] = []
+        session = self.session
 
         class Listener:
             def pytest_runtest_logreport(self, report: Any) -> None:
                 if report.failed:
                     failed.append(report.nodeid)
+                elif time.process_time() - began > budget:
+                    session.shouldstop = "the budget is spent"
 
+        began = time.process_time()
         self.session.config.pluginmanager.register(Listener())
         self.session.items = [item for name in names for item in self.by_name.get(name, [])]
         try:
             self.session.config.hook.pytest_runtestloop(session=self.session)
-        except BaseException as end:  # pytest stops like that, too
+        except (session.Interrupted, session.Failed):
+            pass
+        except BaseException as end:
             failed.append(f"{type(end).__name__}: {end}")
         return failed[0] if failed else ""
 
@@ -65,8 +71,9 @@ class Tests:
 class Trial:
     """Tries faults, one after the other. A test that fails without a fault as well says nothing."""
 
-    def __init__(self, tree: Path, seconds: int):
-        self.tree, self.seconds, self.tests = tree, seconds, Tests(tree)
+    def __init__(self, tree: Path, budget: float):
+        self.tree, self.budget, self.tests = tree, budget, Tests(tree)
+        self.seconds = int(10 * budget) + 60  # after which something goes on for ever
         self.said = tree.parent / "said"
         self.sound: dict[str, bool] = {}
 
@@ -130,7 +137,7 @@ def _run_tests(trial: Trial, mutant: Mutant | None, some: list[str]) -> None:
         os.dup2(out, 2)
         if mutant and not put_in(trial.tree, mutant):
             code = NOT_IN_A_FUNCTION
-        elif failed := trial.tests.run(some):
+        elif failed := trial.tests.run(some, trial.budget):
             print(f"\nFAILED {failed}", flush=True)
             code = 1
         else:

@@ -33,7 +33,9 @@ def read_corpora(root: Path, count: int, rng: random.Random) -> Tally:
 
         def read(task: str = task, key: str = key, bad: str = bad, path: Path = path) -> str:
             settings = {key: str(path), "bad_lines": bad, "held_out": 5, "hidden": 4}
-            config = assemble(task, "chapter36" if key == "source" else "snell-reader", 0, settings)
+            config = assemble(
+                task, "chapter36" if key == "source" else "snell-classifier", 0, settings
+            )
             config.make_task().train_batch(0, 4, 0)
             return "read"
 

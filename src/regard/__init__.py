@@ -59,6 +59,8 @@ if TYPE_CHECKING:  # instruments as functions, by their names now and before, an
     from regard.instruments.components import word_clouds as inputs
     from regard.instruments.components import word_clouds as word_clouds
     from regard.instruments.interventions import ablate as ablate
+    from regard.instruments.interventions import ablate_heads as ablate_heads
+    from regard.instruments.interventions import cumulative_ablation as cumulative_ablation
     from regard.instruments.interventions import prune as prune
     from regard.instruments.interventions import swap as swap
     from regard.instruments.scores import Scores as Scores

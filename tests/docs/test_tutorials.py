@@ -12,8 +12,8 @@ FOLDER = Path(__file__).parents[2] / "docs" / "tutorials"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
-def test_there_are_four() -> None:
-    assert len(NOTEBOOKS) == 4
+def test_there_are_five() -> None:
+    assert len(NOTEBOOKS) == 5
     page = (FOLDER / "index.md").read_text()
     assert all(f"({notebook.name})" in page for notebook in NOTEBOOKS)
 

@@ -244,9 +244,7 @@ def test_a_recording_knows_its_model_and_is_not_changed(views: Views, recorded: 
     words = rec.compact["encoder.words"][2, :width]
     chi = parts[0].temporal[:steps] @ parts[1].input[words].T  # μ·χ: numbers as averages have them
     np.testing.assert_allclose(terms[1], chi, atol=1e-4)
-    saved = questions.ExportQuestion(
-        thing="bart.safetensors", sample=2, site=SITE, form="python"
-    )
+    saved = questions.ExportQuestion(thing="bart.safetensors", sample=2, site=SITE, form="python")
     lines = bytes(save_view(views, saved, ready).body).decode()
     scope: dict[str, Any] = {}
     exec(lines, scope)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from regard.models import MODELS
-from regard.models.decoding import beam
+from regard.models.decoding import beam, greedy
 from regard.models.layers.attention import ATTENTIONS
 from regard.models.layers.cells import CELLS
 from regard.models.seq2seq import Memory
@@ -179,6 +179,45 @@ def test_a_beam_compares_by_word() -> None:
     per word it is .4275^(1/2) = .654 against .385^(1/5) = .826, so the long one wins."""
     found = beam(script(), remember(2), limit=6, width=3)  # type: ignore[arg-type]
     assert found.tolist() == [[3, 4, 4, 4, EOS, 0]] * 2
+
+
+def test_what_is_fed_and_forced_step_by_step() -> None:
+    """Greedy says 3 4 4 4 </s>; with 5 forced at first it says 5 </s>."""
+    fed: list[list[list[int]]] = []
+    told = lambda words: fed.append(words.tolist())  # noqa: E731
+    found = greedy(script(), remember(2), 6, feeding=told)  # type: ignore[arg-type]
+    assert found.tolist() == [[3, 4, 4, 4, EOS]] * 2
+    whole = [SOS, 3, 4, 4, 4]
+    assert fed == [[whole[: n + 1]] * 2 for n in range(5)]
+    forced = torch.tensor([[5, -1], [-1, -1]])
+    found = greedy(script(), remember(2), 6, forced=forced)  # type: ignore[arg-type]
+    assert found.tolist() == [[5, EOS, 0, 0, 0], [3, 4, 4, 4, EOS]]
+    found = greedy(script(), remember(1), 2)  # type: ignore[arg-type]
+    assert found.tolist() == [[3, 4]]
+    fed.clear()
+    found = greedy(script(), remember(1), 3, end=None, feeding=told, start=7)  # type: ignore[arg-type]
+    assert fed[0] == [[7]] and len(fed) == 3
+    assert greedy(script(), remember(2), 0).shape == (2, 0)  # type: ignore[arg-type]
+
+
+def test_what_a_beam_is_fed_and_holds() -> None:
+    fed: list[list[list[int]]] = []
+    held: list[tuple[Any, ...]] = []
+    found = beam(
+        script(), remember(1), 6, 2,  # type: ignore[arg-type]
+        feeding=lambda words: fed.append(words.tolist()),
+        growing=lambda *parts: held.append(tuple(part.tolist() for part in parts)),
+    )  # fmt: skip
+    assert found.tolist() == [[3, 4, 4, 4, EOS, 0]]
+    assert fed[0] == [[SOS], [SOS]] and fed[1] == [[SOS, 3], [SOS, 5]]
+    words, scores, ending = held[0]
+    assert words == [[[3], [5]]] and ending == [[False, False]]
+    assert scores[0] == pytest.approx([math.log(0.55), math.log(0.45)], abs=1e-5)
+    words, scores, ending = held[1]
+    assert words == [[[3, 4], [5, EOS]]] and ending == [[False, True]]
+    assert scores[0] == pytest.approx([math.log(0.55), math.log(0.45 * 0.95)], abs=1e-5)
+    _, _, ending = held[-1]
+    assert ending[0][0] is True
 
 
 def test_dropout_is_for_training_only() -> None:

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from regard.errors import RegardError
+from regard.models.layers import word_vectors
 from regard.models.layers.embedding import Embedding
 from regard.models.layers.word_vectors import load_word_vectors, read_vectors
 
@@ -73,3 +74,14 @@ def test_sizes_in_the_first_line_are_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "v.txt"
     path.write_text("2 3\nfilm 1 2 3\nodd 1 1 1\n", encoding="utf-8")
     assert [word for word, _ in read_vectors(path)] == ["film", "odd"]
+
+
+def test_what_an_archive_unpacks_to_is_held_against_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    *_, arrays = files(tmp_path)
+    asked: list[int] = []
+    monkeypatch.setattr(word_vectors, "require_memory", lambda size, *words: asked.append(size))
+    assert len(list(read_vectors(arrays))) == 3
+    (size,) = asked
+    assert size > 3 * 5 * 4 + 3 * 3 * 4  # letters of numpy have four bytes, and so has a number

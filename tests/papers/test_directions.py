@@ -8,6 +8,7 @@ sign, or two conditions that have changed places, gives other numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import made
@@ -212,6 +213,37 @@ def test_attention_against_the_fixed_vector(monkeypatch: Patch) -> None:
     same(own["attention_growth"], [1.0])
     same(found["c36.transformer"]["transformer_inside"], mean("transformer-long", 5, 25))
     same(found["c36.transformer"]["transformer_growth"], [2.0])
+
+
+def test_a_step_is_timed_and_of_a_transformer_a_pass(monkeypatch: Patch) -> None:
+    calls: list[tuple[str, Any]] = []
+
+    class Model:
+        def encode(self, source: Any, lengths: Any) -> Any:
+            calls.append(("encode", tuple(source.shape)))
+            return SimpleNamespace(initial=())
+
+        def step(self, memory: Any, words: Any, state: Any) -> None:
+            calls.append(("step", tuple(words.shape)))
+
+        def __call__(self, source: Any, lengths: Any, inputs: Any) -> None:
+            calls.append(("pass", tuple(source.shape)))
+
+    clock = iter(range(10_000))
+    monkeypatch.setattr(attention.time, "perf_counter", lambda: next(clock) ** 2)
+    best = attention._time_pass(Model(), "fixed", 7, 5)  # type: ignore[arg-type]
+    assert best == 1000.0 * (1**2 - 0**2), "the fastest of all, in milliseconds"
+    assert calls == [("encode", (5, 7)), *[("step", (5,))] * 100]
+    calls.clear()
+    attention._time_pass(Model(), "transformer", 7, 2)  # type: ignore[arg-type]
+    assert calls == [("encode", (2, 7)), *[("pass", (2, 7))] * 12]
+    asked: list[tuple[str, int, int]] = []
+    monkeypatch.setattr(
+        attention, "_time_pass", lambda model, *about: float(asked.append(about) or about[1])
+    )
+    assert attention.time_steps("fixed", (8, 16)) == (8.0, 16.0)
+    assert attention.time_steps("transformer", (4,)) == (4.0,)
+    assert asked == [("fixed", 8, 64), ("fixed", 16, 64), ("transformer", 4, 2)]
 
 
 def test_capacity_by_hand() -> None:

@@ -207,6 +207,7 @@ def test_slopes_are_those_of_powers() -> None:
     assert one.slope == pytest.approx(-0.5) and one.slope_of("θ") == pytest.approx(-0.25)
     assert one.values()["slope"] == one.slope
     assert one.values()["θ error d=64"] == rows[64]["θ error"]
+    assert "slope" not in Approach({16: rows[16]}).values()  # one point has none
 
 
 def test_the_count_table_decides(monkeypatch: Patch) -> None:

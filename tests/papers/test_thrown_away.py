@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from regard.errors import RegardError
 from regard.papers import EXPERIMENTS, ledger, reproduce
 from regard.papers.framework import Experiment, Findings, Plan, Runs, Scale
 from regard.papers.framework import reproduce as module
@@ -111,3 +112,33 @@ def test_another_plan_is_another_result(tmp_path: Path) -> None:
     ]
     hashes = {module._hash(experiment, other, "quick", tmp_path) for other in others}
     assert len(hashes) == 4 and known not in hashes
+
+
+class Lacking(Experiment):
+    """Needs what is not there."""
+
+    title, about = "Lacking", "About it."
+
+    def lacks(self, scale: Scale) -> str | None:
+        return "a file"
+
+    def plan(self, scale: Scale) -> Plan:
+        return {}
+
+    def measure(self, runs: Runs, scale: Scale) -> Findings:
+        return Findings()
+
+
+def test_what_cannot_be_run_is_told_of_or_refused() -> None:
+    """Asked for by itself, or where nothing else is left, it is refused; else it is told of."""
+    made = {"a": Counted(), "b": Lacking(), "c": Lacking()}
+    said: list[str] = []
+    kept = module._select_possible(["a", "b"], made, "quick", said.append, alone=False)
+    assert kept == ["a"] and said == ["not run: b needs a file"]
+    with pytest.raises(RegardError, match="b needs a file"):
+        module._select_possible(["b"], made, "quick", said.append, alone=True)
+    with pytest.raises(RegardError) as error:
+        module._select_possible(["b", "c"], made, "quick", said.append, alone=False)
+    assert error.value.faults == ("b needs a file", "c needs a file")
+    assert module._select_possible(["a"], made, "quick", said.append, alone=True) == ["a"]
+    assert len(said) == 1

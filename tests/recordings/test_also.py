@@ -381,3 +381,28 @@ def test_arrays_and_modules_have_what_they_have() -> None:
             record(arrays, **options)  # type: ignore[arg-type]
     with pytest.raises(RegardError, match="no batches were given"):
         record(nn.Linear(1, 1), gates=True)
+
+
+@torch.no_grad()
+def test_one_wrong_slope_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a recording says of its own saliency is the largest error, relative to the largest Δ."""
+    from regard.recordings.adapters import _saliency
+
+    model, task = build("aed")
+    batch = task.fresh(3, seed=1)
+    right = _saliency.differentiate(model, batch, batch.inputs)
+    assert _saliency.compare_with_differences(model, batch) < 0.01
+    wrong = right.clone()
+    largest = float(right.abs().max())
+    wrong[0, 0, 0] += 3 * largest
+    monkeypatch.setattr(_saliency, "differentiate", lambda *about: wrong)
+    found = _saliency.compare_with_differences(model, batch)
+    assert found == pytest.approx(3 * largest / float(wrong.abs().max()), rel=0.01)
+    whole = right.sum(dim=2)
+    monkeypatch.setattr(_saliency, "integrate", lambda *about: right)
+    ones = torch.ones(batch.source.shape)
+    change = _saliency.score_targets(model, batch, batch.inputs, ones)
+    change = change - _saliency.score_targets(model, batch, batch.inputs, 0 * ones)
+    mask = batch.target_mask
+    wanted = (whole - change)[mask].abs().mean() / change[mask].abs().mean()
+    assert _saliency.compare_with_sum(model, batch, 4) == pytest.approx(float(wanted), rel=1e-4)

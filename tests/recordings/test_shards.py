@@ -162,6 +162,23 @@ def test_several_processes_give_the_same_bits(tmp_path: Path) -> None:
     assert names[0] == names[1] and names[0]
 
 
+def test_words_numbered_as_elsewhere(tmp_path: Path) -> None:
+    """The view with words by what was seen follows from all shards, in every process."""
+    arrays = {n: a for n, a in made(11).items() if n != "readout"}
+    specials = {"pad": 0, "start": 1, "end": 2}
+    ends = [0, 25, 40, SAMPLES]
+    for number, (start, stop) in enumerate(pairwise(ends)):
+        some = {name: values[start:stop] for name, values in arrays.items()}
+        out = tmp_path / "many" / f"{number}.safetensors"
+        brute.recording(some, (5, 6), out, specials=specials)
+    many = gather_shards(tmp_path / "many")
+    whole = {name: many[name] for name in many.names()}
+    one = brute.recording(whole, (5, 6), tmp_path / "one.safetensors", specials=specials)
+    assert one.compact is not one
+    wanted = replace(one, rows=10).inspect("breakdown").to_json()
+    close(replace(many, rows=10, jobs=2).inspect("breakdown").to_json(), wanted)
+
+
 def test_a_damaged_partial_result_is_made_again(tmp_path: Path) -> None:
     many = replace(shard(made(5), [20, 40], tmp_path), rows=10)
     found = many.inspect("sizes").to_json()

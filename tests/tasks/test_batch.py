@@ -2,10 +2,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regard.tasks import TASKS, Batch
 from regard.tasks.batch import collate, reverse, reverse_sources
 
 rows = st.lists(st.lists(st.integers(3, 9), min_size=1, max_size=6), min_size=1, max_size=5)
@@ -54,3 +57,22 @@ def test_a_start_and_a_missing_end_are_minded_when_turning() -> None:
     back = reverse_sources(collate([[5, 6, 7], [8, 2]], [[5], [6]], [[2], [-1]]), ends=False)
     assert back.source.tolist() == [[7, 6, 5], [2, 8, 0]]
     assert back.alignment is not None and back.alignment.tolist() == [[0], [-1]]
+
+
+@pytest.mark.parametrize("name", ["reversal", "copying"])
+def test_right_is_said_row_by_row(name: str) -> None:
+    """One row right, one with a wrong word, one too short, one that says more at its end."""
+    task = TASKS[name](TASKS[name].Config())
+    width = 4
+    target = torch.tensor([[3, 4, 5, 2]] * 4)
+    if not task.ends:
+        target = torch.tensor([[3, 4, 5, 6]] * 4)
+    rows = (target, [width] * 4, target, [width] * 4)
+    given = Batch.of(*(np.asarray(x) for x in rows))
+    said = target.clone()
+    said[1, 1] = 9
+    said[2, 2:] = 2 if task.ends else 0
+    longer = torch.cat([said, torch.full((4, 1), 7)], dim=1)
+    assert task.correct(said, given).tolist() == [True, False, False, True]
+    assert task.correct(longer, given).tolist() == [True, False, False, True]
+    assert task.correct(said[:, :3], given).tolist() == [task.ends, False, False, task.ends]

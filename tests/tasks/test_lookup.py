@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from regard.errors import RegardError
-from regard.recordings.samples import draw_samples, record
+from regard.recordings.record import record
+from regard.recordings.samples import draw_samples
 from regard.runs.config import assemble
 from regard.tasks import SPECIAL, Batch
 from regard.tasks.lookup.lookup import FILES, Lookup

@@ -6,8 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from regard import tasks
-from regard.tasks import TASKS
+from regard.errors import RegardError
+from regard.tasks import TASKS, Vocabulary
 
 ROOT = Path(tasks.__file__).parent
 ROOMS = ("synthetic", "lookup", "scan", "text")
@@ -42,3 +45,12 @@ def test_tasks_are_known_without_torch() -> None:
         [sys.executable, "-c", PROGRAM, *names], capture_output=True, text=True, check=False
     )
     assert (found.stdout.strip(), found.stderr) == ("", "")
+
+
+@pytest.mark.parametrize(("words", "more"), [(47, False), (48, True)])
+def test_a_message_names_fifty_words(words: int, more: bool) -> None:
+    vocabulary = Vocabulary.of(f"w{n}" for n in range(words))
+    with pytest.raises(RegardError) as error:
+        vocabulary.encode(["strange"])
+    assert ("and more" in str(error.value)) == more
+    assert "w46" in str(error.value)

@@ -87,8 +87,8 @@ def _words(kind: str, name: str) -> dict[str, str]:
     module = name.replace("-", "_")
     if not re.fullmatch(r"[a-z][a-z0-9_]*", module) or iskeyword(module):
         raise RegardError(
-            f"'{name}' is not a name for {with_article(kind)}: use small letters, digits and dashes,"
-            " and begin with a letter."
+            f"'{name}' is not a name for {with_article(kind)}: use small letters, digits and"
+            " dashes, and begin with a letter."
         )
     _refuse_known(kind, name, module)
     return {

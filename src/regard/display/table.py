@@ -63,9 +63,11 @@ class Table:
     def html(self) -> str:
         """For a notebook, light or dark: colours are those of the page, lines are half seen."""
         cell = "text-align:left;padding:.25em .9em .25em 0;border-bottom:1px solid #8884"
-        head = "".join(f'<th style="{cell}">{escape(c)}</th>' for c in self.columns)
+        head = "".join(f'<th dir="auto" style="{cell}">{escape(c)}</th>' for c in self.columns)
         rows = "".join(
-            "<tr>" + "".join(f'<td style="{cell}">{escape(c)}</td>' for c in row) + "</tr>"
+            "<tr>"
+            + "".join(f'<td dir="auto" style="{cell}">{escape(c)}</td>' for c in row)
+            + "</tr>"
             for row in self.cells()
         )
         caption = 'style="text-align:left;font-weight:600;padding:.3em 0;caption-side:top"'

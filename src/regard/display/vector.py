@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ from regard.display.figure import (
     Rule,
     Span,
 )
+from regard.display.fonts import check_directions, choose_fonts
 
 STYLE: Any = {
     "font.size": 8,
@@ -54,7 +57,7 @@ Numbers = NDArray[np.float64]
 def svg(figure: Figure) -> str:
     """The figure as an SVG document."""
     out = StringIO()
-    with mpl.rc_context(STYLE):
+    with _style(figure):
         draw(figure).savefig(out, format="svg", metadata={"Date": None})
     return out.getvalue()
 
@@ -62,9 +65,21 @@ def svg(figure: Figure) -> str:
 def save(figure: Figure, path: Path) -> Path:
     """Write the figure in the format that the path ends in."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with mpl.rc_context(STYLE):
+    if path.suffix != ".svg":
+        check_directions(figure)
+    with _style(figure):
         draw(figure).savefig(path, dpi=200)
     return path
+
+
+@contextmanager
+def _style(figure: Figure) -> Iterator[None]:
+    """While it lasts, all is drawn in our style, with fonts for every script there is one for."""
+    fonts = choose_fonts(figure)
+    more = {} if len(fonts) == 1 else {"font.family": [*fonts, "sans-serif"]}
+    with mpl.rc_context({**STYLE, **more}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph .* missing from font")  # it was told, once
+        yield
 
 
 def draw(figure: Figure) -> Canvas:

@@ -254,7 +254,7 @@ def _check_also(recording: Recording, also: Also) -> None:
     """Everything that an instrument reads besides the plain arrays has to have been recorded."""
     known = {part for name in recording.names() for part in name.split(".")}
     for what in also:
-        if what not in known:
+        if {"states": "layers"}.get(what, what) not in known:
             raise RegardError(
                 f"This recording has no {what}. Record once more: record(…, also=('{what}',)), or"
                 f" `regard record RUN --also {what}`."

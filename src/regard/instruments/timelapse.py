@@ -1,20 +1,19 @@
-"""`timelapse`: any instrument at every checkpoint that a run kept."""
+"""`timelapse`: any instrument at every checkpoint that a run kept, or over several subjects."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from regard.display import Figure, Table
 from regard.display.film import film_page
 from regard.errors import RegardError, unknown
+from regard.instruments._checkpoints import open_checkpoints
 from regard.instruments._course import Courses
-from regard.instruments.registry import INSTRUMENTS
+from regard.instruments.registry import INSTRUMENTS, Instrument
 from regard.instruments.result import Measured, Result
-from regard.instruments.sources import Runs
 from regard.recordings.writer import Watch
-from regard.runs import Run
 from regard.statistics import Estimate
 
 COLUMNS = 8  # numbers that a table for people has; files have all
@@ -148,7 +147,7 @@ def timelapse(
     watch: Watch | None = None,
     **settings: Any,
 ) -> TimelapseResult:
-    """An instrument at every kept checkpoint of a run, or of several seeds' runs.
+    """An instrument at every kept checkpoint of a run, of several seeds' runs, or of subjects.
 
     Instruments of recordings get a fresh one of `n` samples, the same samples at each checkpoint;
     those of runs are asked for the checkpoint. One recording is in memory at a time. With several
@@ -157,24 +156,29 @@ def timelapse(
     nothing to measure is left out, with its reason in `left_out`; the last one must be measured.
     `watch` is told how many measurements are done, and of how many.
 
+    Of subjects, `runs` is a mapping from updates to subjects, or to functions that load one when
+    it is its turn; they read the `pairs` that are given. A list of such mappings are seeds.
+
     >>> regard.timelapse(run, "breakdown", n=500, top=3).table()         # doctest: +SKIP
+    >>> models = {n: lambda n=n: regard.hugging_face(f"checkpoint-{n}") for n in (500, 1000)}
+    >>> regard.timelapse(models, "layers", pairs=pairs).table()          # doctest: +SKIP
     """
-    takes = Runs()
-    many = [takes.open(run, {}, {}) for run in takes.gather(runs)]
-    asked, pool = _check(instrument, n, settings)
-    if not pool:
-        takes.check_seeds(many)
-    updates = _choose_updates(many, checkpoints)
+    found = _find(instrument, settings)
+    pool, asking = found.read_pool(settings)
+    many = open_checkpoints(runs, pool)
+    asked = {**many.ask(found, n), **asking}
+    found.read_settings(settings)
+    updates = many.choose(checkpoints)
     moments: list[Moment] = []
     left_out: dict[int, str] = {}
     # The last first: what cannot be measured there is wrongly asked, and is said at once.
     for number, update in enumerate([updates[-1], *updates[:-1]]):
         try:
             seeds = []
-            for place, run in enumerate(many):
-                seeds.append(INSTRUMENTS[instrument](run, checkpoint=update, **asked))
+            for place in range(many.count):
+                seeds.append(many.measure(found, place, update, asked))
                 if watch is not None:
-                    watch(number * len(many) + place + 1, len(updates) * len(many))
+                    watch(number * many.count + place + 1, len(updates) * many.count)
         except RegardError as error:
             if not number:
                 raise
@@ -185,53 +189,18 @@ def timelapse(
     moments.sort(key=lambda moment: moment.update)
     courses = [
         Course({m.update: {k: v.values[seed] for k, v in m.estimates.items()} for m in moments})
-        for seed in range(len(many))
+        for seed in range(many.count)
     ]
-    of = INSTRUMENTS[instrument].result.name
+    of = found.result.name
     return TimelapseResult(tuple(courses), settings, of, tuple(moments), left_out)
 
 
-def _check(name: str, n: int, settings: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """What the instrument is asked at every checkpoint, and whether runs are to be pooled.
-
-    All that is wrong with it comes at once.
-    """
+def _find(name: str, settings: Mapping[str, Any]) -> Instrument[Any, Any]:
     if "checkpoint" in settings:
         raise RegardError(
             "A timelapse goes over checkpoints: give checkpoints instead of checkpoint."
         )
-    found = INSTRUMENTS[name]
-    accepted = {*found.parameters, *found.takes.options}
-    if "checkpoint" not in accepted:
-        raise RegardError(
-            f"'{found.result.name}' cannot be asked at a checkpoint, so there is no timelapse."
-        )
-    found.read_settings(settings)
-    pool, asked = found.read_pool(settings)
-    return {**({"n": n} if "n" in accepted else {}), **asked}, pool
-
-
-def _choose_updates(runs: Sequence[Run], wanted: Sequence[int] | None) -> list[int]:
-    """The checkpoints to look at, in order: all that every run kept, or those wanted."""
-    kept = [run.checkpoints() for run in runs]
-    if wanted is None:
-        shared = sorted(set(kept[0]).intersection(*kept[1:]))
-        if not shared:
-            known = "; ".join(
-                f"{run.folder.name}: {', '.join(map(str, one)) or 'none'}"
-                for run, one in zip(runs, kept, strict=True)
-            )
-            raise RegardError(f"There is no checkpoint that all runs kept ({known}).")
-        return shared
-    faults = [
-        f"{run.folder} has no checkpoint {update}. Kept: {', '.join(map(str, one)) or 'none'}."
-        for run, one in zip(runs, kept, strict=True)
-        for update in wanted
-        if update not in one
-    ]
-    if faults or not wanted:
-        raise RegardError(*faults or ["Name a checkpoint or more, or none for all."])
-    return sorted(set(wanted))
+    return INSTRUMENTS[name]
 
 
 def _shorten(value: Estimate | None) -> Estimate | float | None:

@@ -6,6 +6,7 @@ Whatever stands right of the models asks here, and never how a model is built.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from torch import Tensor, nn
 
@@ -15,6 +16,19 @@ from regard.models.layers.cells import Cell, RecurrentCell
 from regard.models.layers.hook_point import HookPoint
 
 Parts = Mapping[str, Sequence[nn.Module | Tensor | None]]
+
+
+class Layer(NamedTuple):
+    """A part of one side whose first output is the states that the next layer reads."""
+
+    module: nn.Module
+    time_first: bool = False  # (time, batch, hidden) instead of (batch, time, hidden)
+
+
+def number_layers(encoder: Iterable[nn.Module], decoder: Iterable[nn.Module]) -> dict[str, Layer]:
+    """The layers of both sides by name: `encoder.0`."""
+    sides = {"encoder": encoder, "decoder": decoder}
+    return {f"{s}.{n}": Layer(m) for s, own in sides.items() for n, m in enumerate(own)}
 
 
 class NamedParts(nn.Module):
@@ -50,6 +64,20 @@ class NamedParts(nn.Module):
 
     def cells(self) -> dict[str, RecurrentCell]:
         """The recurrent cells: `encoder.0`, `encoder.0.back` (it reads backwards), `decoder.0`."""
+        return {}
+
+    def unit_weights(self, quantity: str) -> list[tuple[Tensor, Tensor]]:
+        """What leads into the units of a recorded state or gate: W_ih and W_hh of each cell.
+
+        Both have a row per unit, block by block; two cells where an encoder reads both ways, none
+        where units are not those of a cell.
+        """
+        cells = [one.cell for one in self.cells().values() if quantity in one.recorded]
+        return [(cell.weight_ih, cell.weight_hh) for cell in cells]
+
+    def layers(self) -> dict[str, Layer]:
+        """The layers whose outputs are states, by name: `encoder.0`, `decoder.0`; none where a
+        model has no such parts."""
         return {}
 
     def gate_effects(self) -> dict[str, str]:

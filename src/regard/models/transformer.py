@@ -17,7 +17,7 @@ from regard.models.layers.attention import Site, masked_softmax
 from regard.models.layers.cells import Gates, State
 from regard.models.layers.hook_point import AttentionPoints, HookPoint, Side
 from regard.models.layers.positions import Sinusoidal
-from regard.models.parts import Parts
+from regard.models.parts import Layer, Parts, number_layers
 from regard.models.seq2seq import Memory, Output, Seq2Seq
 from regard.tasks.batch import mask
 from regard.tasks.vocabulary import PAD
@@ -160,6 +160,10 @@ class Transformer(Seq2Seq):
             "attention": inside(self.decoder, "cross_norm", "cross_attention"),
             "output": [self.readout],
         }
+
+    def layers(self) -> dict[str, Layer]:
+        """The blocks."""
+        return number_layers(self.encoder, self.decoder)
 
     def encode(self, source: Tensor, lengths: Tensor, gates: Gates | None = None) -> Memory:
         """Every source position looks at every other; there are no gates."""

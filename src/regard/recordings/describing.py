@@ -82,7 +82,7 @@ def check_shapes(
 def check_kinds(kinds: Mapping[str, np.dtype[Any]]) -> None:
     """Numbers of words are whole, masks are true or false, and all else are numbers."""
     for name, kind in kinds.items():
-        whole = name in WORDS or name == "alignment"
+        whole = name in WORDS or name in ("alignment", "readout.words")
         wanted = "i" if whole else "b" if name in MASKS else "f"
         if kind.kind != wanted:
             raise ValueError(f"'{name}' holds {kind}")
@@ -93,6 +93,7 @@ def limits_of(
 ) -> dict[str, tuple[int, int]]:
     """The numbers that arrays of numbers may hold: those of words, and of source positions."""
     limits = {name: (0, max(1, words[side == "target"])) for name, side in WORDS.items()}
+    limits["readout.words"] = limits["targets"]
     limits["alignment"] = (-1, shapes.get("encoder.words", (0, 0))[1])
     return {name: limit for name, limit in limits.items() if name in shapes}
 
@@ -100,8 +101,9 @@ def limits_of(
 def is_known(name: str, sites: Iterable[str], axes: Iterable[str]) -> bool:
     """Whether a recording may have an array of this name."""
     site, _, part = name.rpartition(".")
-    gate = name.split(".")[1:2] == ["gates"] and name.split(".")[0] in AXIS_OF
-    return name in axes or (site in sites and part in PARTS) or gate
+    side, *rest = name.split(".")
+    inside = side in AXIS_OF and rest[:1] in (["gates"], ["layers"])
+    return name in axes or (site in sites and part in PARTS) or inside
 
 
 def _are(values: Iterable[Any], kind: type) -> bool:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from regard.cache import cache_folder
 from regard.code import MAIN, hash_code, join_hashes
 from regard.errors import RegardError
 from regard.plugins import worker_environment
@@ -28,7 +29,6 @@ from regard.recordings.recording import Recording
 from regard.recordings.shards import Shards
 from regard.runs.files import read_tensors, write_tensors
 from regard.runs.pool import Pool, cores
-from regard.tasks.text._pieces import cache_folder
 
 FOLDER = "sums"
 COUNTED = ("regard.instruments", "regard.recordings", "regard.models.layers")  # whose code counts

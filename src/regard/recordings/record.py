@@ -76,8 +76,9 @@ def record(
     or the rows of a `split` are taken (where a task has fixed rows, the one that it names, mostly
     `test`).
 
-    `also` names what is recorded besides: `gates`; `values`, what each attention mixes; and for
-    every pair of words `lexical` (log β of snell2021), `proxy` (the same of a bag of words),
+    `also` names what is recorded besides: `gates`; `values`, what each attention mixes;
+    `states` of every layer, `encoder.layers.0`; and for every pair of words `lexical` (log β of
+    snell2021), `proxy` (the same of a bag of words),
     `log_odds` of one target word (`{"log_odds": {"word": 3}}`) and `saliency`
     (`{"saliency": {"method": "integrated", "steps": 32}}`). `only` names the arrays to keep,
     `sites` the attentions: `"cross"`, `"decoder.3.cross"`, several as a list. `inputs` says what

@@ -170,20 +170,26 @@ class Recording:
         known = map(self._known, names)
         return {name: self.storage.read(name, number, number + 1)[0] for name in known}
 
-    def site(self, name: str | None = None) -> str:
-        """A site by its name, or the one there is: the last that looks from target to source."""
+    def site(self, name: str | None = None, layer: int | None = None) -> str:
+        """A site by its name, or the one there is: the last that looks from target to source.
+
+        With `layer`, the one in that layer of the query side.
+        """
         sites = self.metadata.sites
         if not sites:
             raise RegardError(
                 "This recording has no attention site, so there are no scores to take apart."
                 " Record a model with attention, or give queries and keys with your arrays."
             )
-        if name is None:
-            crossing = [n for n, site in sites.items() if site.crosses]
-            return (crossing or list(sites))[-1]
-        if name not in sites:
+        if name is not None and name not in sites:
             raise RegardError(unknown("attention site", name, sites))
-        return name
+        known = [name] if name is not None else list(sites)
+        fitting = [n for n in known if layer in (None, sites[n].layer)]
+        if not fitting:
+            layers = ", ".join(map(str, sorted({sites[n].layer for n in known})))
+            where = "there are" if name is None else f"'{name}' is in"
+            raise RegardError(f"layer={layer} does not fit: {where} {layers}.")
+        return ([n for n in fitting if sites[n].crosses] or fitting)[-1]
 
     def readout(self, part: str) -> Array:
         """The readout vectors that a part of the features meets: `state` or `context`.
@@ -262,7 +268,7 @@ def axes_of(name: str, sites: dict[str, Site]) -> tuple[str, ...]:
     site, _, part = name.rpartition(".")
     if site in sites and part in PARTS:
         return sites[site].axes(part)
-    if ".gates." in name:
+    if name.split(".")[1:2] in (["gates"], ["layers"]):
         return ("sample", AXIS_OF[name.split(".")[0]], "hidden")
     return AXES[name]
 

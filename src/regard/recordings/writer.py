@@ -60,15 +60,17 @@ def write_recording(
         for name, array in {**first, **fixed}.items()
     }
     axes = {name: draft.axes(name) for name in kinds}
+    pieces = chain([first], pieces)
+    del first, draft  # one piece is in memory at a time
     if out is None:
         _check_size(kinds)
         memory = MemoryWriter(kinds)
-        _fill(memory, first, pieces, fixed, axes, sizes, watch)
+        _fill(memory, pieces, fixed, axes, sizes, watch)
         return Recording(InMemory(memory.arrays), metadata)
     _check_disk(kinds, out)
     file = FileWriter(out, kinds, {"regard": metadata.to_json()})
     try:
-        _fill(file, first, pieces, fixed, axes, sizes, watch)
+        _fill(file, pieces, fixed, axes, sizes, watch)
         file.finish()
     except BaseException:
         file.abandon()
@@ -78,7 +80,6 @@ def write_recording(
 
 def _fill(
     writer: Writer,
-    first: Chunk,
     pieces: Iterator[Chunk],
     fixed: Chunk,
     axes: dict[str, tuple[str, ...]],
@@ -89,11 +90,12 @@ def _fill(
         require_numbers(name, array)
         writer.put(name, 0, array)
     done = 0
-    for piece in chain([first], pieces):
+    for piece in pieces:
         for name, array in piece.items():
             require_numbers(name, array, done)
             writer.put(name, done, _widen(name, array, axes[name], sizes))
         done += len(piece["encoder.words"])
+        del piece, array  # before the next one is made
         if watch:
             watch(done, sizes.sample)
 

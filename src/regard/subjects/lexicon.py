@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -102,7 +103,49 @@ class Lexicon:
         for number, word in zip(numbers, self.number_words(row)[0], strict=True):
             if word >= 0:
                 found[int(word)] = found.get(int(word), "") + strip(self.words[number], self.marker)
-        return list(found.values())
+        return [join_bytes(word) for word in found.values()]
+
+
+def show_bytes(names: Sequence[str]) -> tuple[str, ...]:
+    """Pieces of bytes, as byte-level tokenizers write them, as text: `Ã¼` is `ü`.
+
+    What is no whole letter stays as bytes, `<0xC3>`; the mark of a word's beginning stays. A name
+    with a letter that stands for no byte is not such a piece, and stays.
+    """
+    table = {letter: value for value, letter in enumerate(BYTES)}
+    return tuple(_show(name, table) for name in names)
+
+
+def _show(name: str, table: Mapping[str, int]) -> str:
+    mark = "Ġ" if name.startswith("Ġ") else ""
+    rest = name.removeprefix("Ġ")
+    if rest.isascii() or any(letter not in table for letter in rest):
+        return name
+    held = bytes(table[letter] for letter in rest)
+    try:
+        return mark + held.decode("utf-8")
+    except UnicodeDecodeError:
+        return mark + "".join(f"<0x{value:02X}>" for value in held)
+
+
+def join_bytes(word: str) -> str:
+    """A word with its single bytes, `<0xE4><0xBD><0xA0>`, as the letters that they are."""
+
+    def decode(found: re.Match[str]) -> str:
+        held = bytes(int(value, 16) for value in re.findall("<0x(..)>", found[0]))
+        return held.decode("utf-8", "replace")
+
+    return re.sub("(<0x[0-9A-F]{2}>)+", decode, word)
+
+
+def _list_bytes() -> str:
+    """The letter of each byte in byte-level tokenizers: itself where it can be seen."""
+    seen = {*range(33, 127), *range(161, 173), *range(174, 256)}
+    hidden = iter(range(256, 512))
+    return "".join(chr(value if value in seen else next(hidden)) for value in range(256))
+
+
+BYTES = _list_bytes()
 
 
 def strip(piece: str, marker: str) -> str:

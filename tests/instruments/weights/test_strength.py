@@ -15,7 +15,7 @@ from regard import RegardError
 from regard.instruments.units import groups
 from regard.instruments.weights import strength
 from regard.instruments.weights._unit_strengths import strongest, unit_strengths
-from regard.instruments.weights.strength import find_cells, hypergeometric_tail
+from regard.instruments.weights.strength import find_weights, hypergeometric_tail
 
 
 @pytest.mark.parametrize("by", ["in", "out", "both"])
@@ -51,16 +51,25 @@ def test_the_tail_is_counted() -> None:
 def test_cells_behind_a_quantity() -> None:
     model = recurrent("dot", layers=2)
     parts: Any = model
-    assert find_cells(model, "encoder.states") == [parts.encoder.ahead[1]]
-    assert find_cells(model, "decoder.gates.0.update") == [parts.decoder[0]]
+    assert [hh for _, hh in find_weights(model, "encoder.states")] == [
+        parts.encoder.ahead[1].weight_hh
+    ]
+    assert [hh for _, hh in find_weights(model, "decoder.gates.0.update")] == [
+        parts.decoder[0].weight_hh
+    ]
     both: Any = recurrent("dot", bidirectional=True, layers=2)
-    assert find_cells(both, "encoder.states") == [both.encoder.ahead[1], both.encoder.back[1]]
-    assert find_cells(both, "encoder.gates.0.back.reset") == [both.encoder.back[0]]
+    assert [hh for _, hh in find_weights(both, "encoder.states")] == [
+        both.encoder.ahead[1].weight_hh,
+        both.encoder.back[1].weight_hh,
+    ]
+    assert [hh for _, hh in find_weights(both, "encoder.gates.0.back.reset")] == [
+        both.encoder.back[0].weight_hh
+    ]
     for model, name in ((transformer(), "encoder.states"), (recurrent("dot"), "attention.keys")):
         with pytest.raises(RegardError, match="not a state or gate"):
-            find_cells(model, name)
+            find_weights(model, name)
     with pytest.raises(RegardError, match="not a state or gate"):
-        find_cells(recurrent("dot", recurrent=False, positions="sinusoidal"), "encoder.states")
+        find_weights(recurrent("dot", recurrent=False, positions="sinusoidal"), "encoder.states")
 
 
 def test_strength_by_hand(tmp_path: Path) -> None:

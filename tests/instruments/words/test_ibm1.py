@@ -84,9 +84,9 @@ def test_the_plain_version_gives_the_same(pairs: list[Pair], steps: int) -> None
 def test_pieces_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = zipfian(300, words=60)
     whole = regard.ibm1(pairs, 3)
-    monkeypatch.setattr(_meetings, "MEETINGS", 500)
-    monkeypatch.setattr(_meetings, "CELLS", 50)
-    monkeypatch.setattr(_spool, "MOST", 2**14)  # some in memory, some in files
+    monkeypatch.setattr(_meetings, "MEETINGS", 6000)
+    monkeypatch.setattr(_meetings, "CELLS", 1000)
+    monkeypatch.setattr(_spool, "MOST", 2**17)  # some in memory, some in files
     split = regard.ibm1(pairs, 3)
     assert split.sources == whole.sources
     np.testing.assert_allclose(split.matrix.toarray(), whole.matrix.toarray(), rtol=1e-10)

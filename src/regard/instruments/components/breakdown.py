@@ -248,6 +248,7 @@ def breakdown(
     site: str | None = None,
     per_sample: bool = False,
     head: int | None = None,
+    layer: int | None = None,
 ) -> Shares:
     """Shares of the nine terms of the alignment, over the `top` source positions of each step.
 
@@ -255,9 +256,10 @@ def breakdown(
     with the largest score; share = |term| / Σ|nine terms|, averaged. Where the score is not
     bilinear, terms are found by substitution (`substituted_terms`). `per_sample` keeps the
     shares of every sample, which takes memory for each. Where a position bias is added to the
-    scores, it is a tenth term. `head` looks at one head instead of all.
+    scores, it is a tenth term. `head` looks at one head instead of all,
+    `layer` at the attention of one layer.
     """
-    parts = recording.decomposition.site(site)
+    parts = recording.decomposition.site(recording.site(site, layer))
     info, name = parts.site, parts.name
     if head is not None:
         parts.head(head)  # it is there

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.display import Figure, Line, Panel
+from regard.errors import RegardError
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, Measured, Result, to_floats
 from regard.recordings.adding import Stats, Summed, add_up
@@ -66,6 +67,7 @@ class PartSquares(Summed):
 
     site: str
     which: str
+    head: int | None = None  # all
     needs_means = True
 
     def map(self, part: Recording, whole: Recording) -> Stats:
@@ -78,6 +80,8 @@ class PartSquares(Summed):
             words, mask = chunk[f"{side}.words"], chunk[f"{side}.mask"]
             words = site.shift_words(words) if queries and site.lag else words
             for number, components in enumerate(heads):
+                if self.head not in (None, number):
+                    continue
                 parts = components.parts(chunk[array][:, number], words)
                 counts = components.counts.sum(axis=0).astype(np.float64)
                 middle = counts @ components.temporal / max(counts.sum(), 1.0)
@@ -88,19 +92,27 @@ class PartSquares(Summed):
 
 
 @instrument(LayersResult, sums=(StateSums, HeadSums, PartSquares))
-def layers(recording: Recording, crossing: bool = True) -> Layers:
+def layers(recording: Recording, crossing: bool = True, head: int | None = None) -> Layers:
     """Shares of μ, χ and Δ in queries and keys of every attention, layer by layer.
 
     |part|² / Σ|parts|², averaged over steps, words and heads, after the overall mean is taken out
-    of μ, which is neither position nor word. `crossing=False` looks at self-attention, too.
+    of μ, which is neither position nor word. `crossing=False` looks at self-attention, too,
+    `head` at one head instead of all.
     """
     recording.site()
     found: dict[tuple[str, str], Array] = {}
     for name, site in recording.metadata.sites.items():
         if (crossing and not site.crosses) or f"{name}.queries" not in recording:
             continue
-        recording.decomposition.site(name)  # made once, and kept
+        parts = recording.decomposition.site(name)  # made once, and kept
+        if head is not None:
+            parts.head(head)  # it is there
         for which in ("queries", "keys"):
-            sums = add_up(PartSquares(name, which), recording)["sums"]
+            sums = add_up(PartSquares(name, which, head), recording)["sums"]
             found[name, which] = np.asarray(sums / max(sums.sum(), 1e-30))
+    if not found:
+        raise RegardError(
+            "This recording has no queries and keys to take apart. Record them, or give"
+            " crossing=False to look at self-attention."
+        )
     return Layers(found)

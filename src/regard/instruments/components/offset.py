@@ -120,15 +120,17 @@ def offset(
     site: str | None = None,
     head: int = 0,
     reach: float = 0.0,
+    layer: int | None = None,
 ) -> Offsets:
     """softmax over t of μ_s·μ_t against t − s, scaled per row, with the data's mean offset.
 
     μ are the mean queries and keys of one `head` of one attention `site`.
     Where the recording has alignments, the data's offset is their mean per decoder step; where
-    not, it is what mean lengths imply: s · (mean source length / mean target length) − s.
+    not, it is what mean lengths imply: s · (mean source length / mean target length) − s; within
+    one side it is 0.
     Only decoder steps that at least a share `reach` of the samples have are looked at.
     """
-    parts = recording.decomposition.site(site)
+    parts = recording.decomposition.site(recording.site(site, layer))
     steps = parts.head(head)[0].reached(reach)
     shares = softmax(parts.temporal(head, past=True)[:steps])  # (target, source)
     target, length = shares.shape
@@ -140,6 +142,8 @@ def offset(
         for place in range(max(0, step - window), min(length, last + 1)):
             profile[step, place - step + window] = scaled[step, place]
     data, known = find_data_offset(recording, target)
+    if parts.site.query_side == parts.site.key_side:  # no data says how far to look within a side
+        data, known = np.zeros(target), False
     return Offsets(window, profile, shares.argmax(axis=1) - np.arange(target), data, known)
 
 

@@ -132,12 +132,13 @@ def pull(
     words: Count = SHOWN,
     site: str | None = None,
     head: int = 0,
+    layer: int | None = None,
 ) -> Pull:
     """(χ_x + Δ_t)·μ_s per word, at t = s and against t − s; the `words` most frequent ones.
 
     μ is that of the queries, χ + Δ that of the keys, in one `head` of one attention `site`.
     """
-    parts = recording.decomposition.site(site)
+    parts = recording.decomposition.site(recording.site(site, layer))
     (_, keys), info = parts.head(head), parts.site
     if not info.bilinear:
         raise RegardError(

@@ -112,7 +112,11 @@ class TrajectoriesResult(Result[Trajectories]):
 
 @instrument(TrajectoriesResult, sums=(StateSums, HeadSums))
 def trajectories(
-    recording: Recording, site: str | None = None, head: int = 0, reach: float = 0.0
+    recording: Recording,
+    site: str | None = None,
+    head: int = 0,
+    reach: float = 0.0,
+    layer: int | None = None,
 ) -> Trajectories:
     """Temporal components μ of both sides in their common principal components.
 
@@ -123,11 +127,15 @@ def trajectories(
     there is no attention, that of the mean states.
     """
     parts = recording.decomposition
-    steps, words = parts.decoding.reached(reach), parts.encoder.reached(reach)
+    steps, words = (_reached(recording, side, reach) for side in ("decoder", "encoder"))
     encoder, decoder = take_path(parts.encoder), take_path(parts.decoding)
     one_space = encoder.shape[1] == decoder.shape[1]
-    if site is not None or recording.metadata.sites:
-        attention = parts.site(site)
+    if (site, layer) != (None, None) or recording.metadata.sites:
+        attention = parts.site(recording.site(site, layer))
+        steps, words = (
+            _reached(recording, side, reach)
+            for side in (attention.site.query_side, attention.site.key_side)
+        )
         scores = attention.temporal(head, past=True)
         if not one_space:
             queries, keys = attention.head(head)
@@ -139,6 +147,15 @@ def trajectories(
             f"The encoder's states have {encoder.shape[1]} features, the decoder's"
             f" {decoder.shape[1]}, and there is no attention: their paths are in two spaces."
         )
-    encoder, decoder = encoder[:words], decoder[:steps]
+    encoder, decoder = (
+        path[: _reached(recording, side, reach)]
+        for path, side in ((encoder, "encoder"), (decoder, "decoder"))
+    )
     axes = Axes.of(np.concatenate([encoder, decoder]))
     return Trajectories(axes, encoder, decoder, softmax(scores[:steps, :words]))
+
+
+def _reached(recording: Recording, side: str, reach: float) -> int:
+    """How many steps of a side a share of the samples have."""
+    parts = recording.decomposition
+    return (parts.encoder if side == "encoder" else parts.decoding).reached(reach)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from regard.display import Bars, Figure, Panel, Rule, Table
 from regard.errors import RegardError, unknown
@@ -105,23 +106,55 @@ def ablate(
     checkpoint: str | int = "reported",
     pairs: Any = None,
     head: int | None = None,
+    layer: int | None = None,
 ) -> Ablated:
     """Accuracy with μ, χ or Δ removed from, or swapped within, queries, keys or context.
 
     `remove` subtracts the component. `swap` puts a wrong one in its place: μ of another step of
     the sample, χ of another word, Δ of another sample at the same step (none where that sample is
     shorter). The words fed are the teacher's, so that one error does not cause the next. Takes
-    runs, and subjects with `pairs`, because the model runs anew. `head` changes one head only.
+    runs, and subjects with `pairs`, because the model runs anew. `head` changes one head
+    only, `layer` looks at the attention of one layer.
     """
-    if isinstance(run, Subject):
-        if not pairs:
-            raise RegardError("A subject needs something to read: pairs=[(source, target), …].")
-        return ablate_model(
-            run.model, run.read(list(pairs)), run.vocabularies, site, seed, head, run.conventions
-        )
-    task, model = run.task(), run.model(checkpoint)
-    vocabularies = task.source_vocabulary, task.target_vocabulary
-    return ablate_model(model, list(draw_samples(task, n, seed)), vocabularies, site, seed, head)
+    tried = Tried.of(run, pairs, n, seed, checkpoint)
+    return ablate_model(
+        tried.model, tried.batches, tried.vocabularies,
+        choose_site(tried.model, site, layer), seed, head, tried.conventions,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A model, what it reads, and its words."""
+
+    model: Seq2Seq
+    batches: list[Batch]
+    vocabularies: tuple[Vocabulary, Vocabulary]
+    conventions: Mapping[str, dict[str, Any]] | None = None
+
+    @classmethod
+    def of(cls, run: Run | Subject, pairs: Any, n: int, seed: int, checkpoint: str | int) -> Tried:
+        """A run with samples of its task, or a subject with pairs."""
+        if isinstance(run, Subject):
+            if not pairs:
+                raise RegardError("A subject needs something to read: pairs=[(source, target), …].")
+            return cls(run.model, run.read(list(pairs)), run.vocabularies, run.conventions)
+        if pairs is not None:
+            raise RegardError("pairs= is what a subject reads. Of a run, n samples are drawn.")
+        task = run.task()
+        words = task.source_vocabulary, task.target_vocabulary
+        return cls(run.model(checkpoint), list(draw_samples(task, n, seed)), words)
+
+
+def choose_site(model: Seq2Seq, site: str | None, layer: int | None) -> str | None:
+    """The attention from target to source that is meant; None: the last."""
+    if layer is None:
+        return site
+    crossing = model.crossing_sites()
+    fitting = [name for name in crossing if f".{layer}." in f".{name}."]
+    if not fitting or site not in (None, *fitting):
+        raise RegardError(f"layer={layer} does not fit: there are {', '.join(crossing)}.")
+    return fitting[-1]
 
 
 def ablate_model(
@@ -140,28 +173,29 @@ def ablate_model(
     if site is not None and site not in crossing:
         raise RegardError(unknown("attention site", site, crossing))
     site = site or crossing[-1]
-    seen = _record(model, batches, vocabularies, site, conventions)
-    components = _decompose(seen, site)
+    seen = record_site(model, batches, vocabularies, site, conventions)
+    components = decompose(seen, site)
     if head is not None and not 0 <= head < len(components["queries"]):
         raise RegardError(f"head={head} does not fit: '{site}' has {len(components['queries'])}.")
+    heads = None if head is None else frozenset([head])
     accuracy = {}
     with evaluating(model) as device:
         batches = [batch.to(device) for batch in batches]
-        baseline = _measure_accuracy(model, batches, {})
+        baseline = measure(model, batches, {}).accuracy
         for way in WAYS:
             for part in PARTS:
                 for where, names in WHERE.items():
                     edits: dict[nn.Module, Edit] = {
                         points[f"{site}.{name}"]: Edit(
-                            way, part, name, components[name], seed, head, seen
+                            way, part, name, components[name], seed, heads, seen
                         )
                         for name in names
                     }
-                    accuracy[way, part, where] = _measure_accuracy(model, batches, edits)
+                    accuracy[way, part, where] = measure(model, batches, edits).accuracy
     return Ablated(baseline, accuracy, site)
 
 
-def _record(
+def record_site(
     model: Seq2Seq,
     batches: Sequence[Batch],
     vocabularies: tuple[Vocabulary, Vocabulary],
@@ -183,7 +217,7 @@ def _record(
     return recording.compact
 
 
-def _decompose(recording: Recording, site: str) -> dict[str, Sequence[Components]]:
+def decompose(recording: Recording, site: str) -> dict[str, Sequence[Components]]:
     """The components of what passes each hook point of a site, head by head."""
     parts = recording.decomposition.site(site)
     values = recording.decomposition.heads(f"{site}.values", "encoder")
@@ -200,11 +234,14 @@ class Edit:
         what: str,
         heads: Sequence[Components],
         seed: int,
-        only: int | None = None,
+        only: frozenset[int] | None = None,
         seen: Recording | None = None,
     ):
         self.way, self.part, self.what, self.heads = way, part, what, heads
-        self.only, self.seen = only, seen  # the head that is changed, and whose numbers words have
+        self.only, self.seen = (
+            only,
+            seen,
+        )  # the heads that are changed, and whose numbers words have
         # Each place draws for itself: queries and keys that go wrong alike still find each other.
         places = ("queries", "keys", "values")
         self.generator = torch.Generator().manual_seed(3 * seed + places.index(what))
@@ -223,10 +260,15 @@ class Edit:
 
     def __call__(self, _module: nn.Module, _inputs: object, values: Tensor) -> Tensor:
         """values (batch, head, time, features), changed head by head."""
+        if self.only is not None and values.shape[1] == 1 < len(self.heads):
+            raise RegardError(
+                f"All {len(self.heads)} heads have the same {self.what}, so that those of one head"
+                " cannot be changed. Leave out head=."
+            )
         heads = zip(values.unbind(1), self.heads, strict=False)  # one head may serve for all
         return torch.stack(
             [
-                x if self.only not in (None, number) else self._change(x, components)
+                x if not (self.only is None or number in self.only) else self._change(x, components)
                 for number, (x, components) in enumerate(heads)
             ],
             dim=1,
@@ -261,18 +303,34 @@ class Edit:
         return (own * self.mask[:, :, None]).roll(1, dims=0)  # another sample, the same step
 
 
-def _measure_accuracy(
-    model: Seq2Seq, batches: Sequence[Batch], edits: Mapping[nn.Module, Edit]
-) -> float:
+class Performance(NamedTuple):
+    """What a model gets right, the teacher's words fed."""
+
+    accuracy: float  # share of words
+    loss: float  # nats per word
+
+
+def measure(
+    model: Seq2Seq, batches: Sequence[Batch], edits: Mapping[nn.Module, Any]
+) -> Performance:
+    """With hooks at some points; those that are told of each batch have `prepare`."""
     right = words = 0
+    loss = 0.0
     with ExitStack() as hooks:
         for point, edit in edits.items():
             hooks.callback(point.register_forward_hook(edit).remove)
         for batch in batches:
             for edit in edits.values():
-                edit.prepare(batch)
-            output = model(batch.source, batch.source_lengths, batch.inputs)
-            same = (output.logits.argmax(dim=2) == batch.target) & batch.target_mask
-            right += int(same.sum())
-            words += int(batch.target_mask.sum())
-    return right / max(words, 1)
+                if isinstance(edit, Edit):
+                    edit.prepare(batch)
+            logits = model(batch.source, batch.source_lengths, batch.inputs).logits
+            if not logits.shape[2]:
+                raise RegardError(
+                    "This model does not show its logits, so what it gets right is not known. Let"
+                    " `call` return them, or name their place: places={'logits': 'SUBMODULE'}."
+                )
+            kept = batch.target_mask
+            right += int(((logits.argmax(dim=2) == batch.target) & kept).sum())
+            words += int(kept.sum())
+            loss += float(cross_entropy(logits[kept].float(), batch.target[kept], reduction="sum"))
+    return Performance(right / max(words, 1), loss / max(words, 1))

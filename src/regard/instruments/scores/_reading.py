@@ -9,10 +9,15 @@ from regard.instruments.scores._scores import Scores
 from regard.recordings.recording import Recording
 
 
-def read_attention(recording: Recording) -> Scores | None:
+def read_attention(
+    recording: Recording,
+    site: str | None = None,
+    head: int | None = None,
+    layer: int | None = None,
+) -> Scores | None:
     """α, or None where a model has no attention from target to source."""
-    crossing = any(site.crosses for site in recording.metadata.sites.values())
-    return Scores.of_attention(recording) if crossing else None
+    crossing = any(one.crosses for one in recording.metadata.sites.values())
+    return Scores.of_attention(recording, site, head, layer) if crossing else None
 
 
 def is_uniform(scores: Scores) -> bool:

@@ -80,10 +80,14 @@ class Scores:
 
     @classmethod
     def of_attention(
-        cls, recording: Recording, site: str | None = None, head: int | None = None
+        cls,
+        recording: Recording,
+        site: str | None = None,
+        head: int | None = None,
+        layer: int | None = None,
     ) -> Scores:
         """The attention weights α of a recording: one head's, or the mean over heads."""
-        name = recording.site(site)
+        name = recording.site(site, layer)
         info = recording.metadata.sites[name]
         if not info.crosses:
             raise RegardError(

@@ -83,6 +83,7 @@ def agreements(
     site: str | None = None,
     head: int | None = None,
     seed: int = 0,
+    layer: int | None = None,
 ) -> tuple[Compared, ...]:
     """How well the attention of further recordings agrees with that of the first.
 
@@ -97,7 +98,7 @@ def agreements(
         )
     for number, other in enumerate(recordings[1:], start=2):
         check_same_phrases(recordings[0], other, number)
-    first, *others = (Scores.of_attention(recording, site, head) for recording in recordings)
+    first, *others = (Scores.of_attention(recording, site, head, layer) for recording in recordings)
     return tuple(_compare(first, other, top, seed) for other in others)
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from regard.display import Figure, Heat, Panel, Table
+from regard.display import Figure, Panel, Table
 from regard.errors import RegardError
+from regard.instruments._head_grid import HeadGrid, draw_heads, rank_heads
 from regard.instruments.registry import instrument
-from regard.instruments.result import SHARE, Measured, Result, to_floats
+from regard.instruments.result import SHARE, Measured, Result
 from regard.recordings.adding import Stats, Summed, add_up
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
@@ -19,45 +22,34 @@ from regard.recordings.storage import Array
 class Entropies(Measured):
     """The mean entropy of each head's rows, as a share of what uniform weights would have."""
 
-    heads: dict[str, Array]  # site -> (head,)
+    grid: HeadGrid
+
+    @property
+    def heads(self) -> Mapping[str, Array]:
+        """By site. (head,)"""
+        return self.grid.rows
 
     def values(self) -> dict[tuple[str, str], float]:
         """By site and head; 0: one position has all weight, 1: all have the same."""
-        return {
-            (site, f"head {number}"): float(value)
-            for site, row in self.heads.items()
-            for number, value in enumerate(row)
-        }
+        return self.grid.values()
 
 
 @dataclass(frozen=True, repr=False)
 class EntropyResult(Result[Entropies]):
     """Entropies over seeds."""
 
+    columns = ("site",)
     within = SHARE
 
-    def grid(self) -> tuple[tuple[str, ...], Array]:
-        """Means over seeds, a row per site and a column per head; NaN where there is no head."""
-        sites = tuple(self.first.heads)
-        width = max(len(row) for row in self.first.heads.values())
-        found = np.full((len(sites), width), np.nan)
-        for number, site in enumerate(sites):
-            mean = np.mean([seed.heads[site] for seed in self.seeds], axis=0)
-            found[number, : len(mean)] = mean
-        return sites, found
-
-    def ranked(self) -> Table:
+    def ranked(self, largest: bool = False) -> Table:
         """All heads, the most pointed first."""
-        found = sorted(self.by_key().items(), key=lambda item: item[1].mean)
-        rows = tuple((str(key[0]), str(key[1]), value) for key, value in found)
-        return Table(f"Heads by entropy, {self.over_seeds}", ("site", "head", "entropy"), rows)
+        found: Any = self.by_key()
+        return rank_heads(f"Heads by entropy, {self.over_seeds}", "entropy", found, largest)
 
     def figure(self) -> Figure:
         """Layers × heads."""
-        sites, grid = self.grid()
-        columns = tuple(str(number) for number in range(grid.shape[1]))
-        rows = tuple(to_floats(np.nan_to_num(row)) for row in grid)
-        heat = Heat(sites, columns, rows, "entropy / log(positions)", 0.0, 1.0)
+        grids = [seed.grid for seed in self.seeds]
+        heat = draw_heads(grids, "entropy / log(positions)", (0.0, 1.0))
         return Figure(
             "attention_entropy",
             "Mean entropy of attention over the positions it may look at: 0 where one has all"
@@ -120,10 +112,11 @@ def attention_entropy(
         if not 0 <= head < most:
             raise RegardError(f"head={head} does not fit: there are heads 0 to {most - 1}.")
         found = {name: row[head : head + 1] for name, row in found.items()}
-    return Entropies(found)
+    return Entropies(HeadGrid.of(found, head or 0))
 
 
 def _measure(recording: Recording, name: str) -> Array:
     """One attention's mean entropy, piece by piece. (head,)"""
     found = add_up(EntropySums(name), recording)
-    return np.asarray(found["sums"] / max(int(found["count"]), 1))
+    count = int(found["count"])
+    return np.asarray(found["sums"] / count if count else np.nan * found["sums"])

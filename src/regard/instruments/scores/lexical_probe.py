@@ -34,14 +34,21 @@ class LexicalResult(ProbeOfWords):
     Recordings(also={"lexical": {}}, inputs="teacher", n=200),
     not_sum="Its result keeps the scores of all pairs of words, and shuffles them for chance.",
 )
-def lexical_probe(recording: Recording, top: float = 0.05) -> Probed:
+def lexical_probe(
+    recording: Recording,
+    top: float = 0.05,
+    site: str | None = None,
+    head: int | None = None,
+    layer: int | None = None,
+) -> Probed:
     """How likely each target word is, were all attention at one source word (β), against α.
 
     Reads `lexical`, which models can record whose output reads a context: recurrent
     encoder-decoders and classifiers. The cost is one pass of the output network over all pairs
-    of source and target words.
+    of source and target words. `site`, `layer` and `head` choose the attention α.
     """
-    scores, weights = Scores.of_array(recording, "lexical"), read_attention(recording)
+    scores = Scores.of_array(recording, "lexical")
+    weights = read_attention(recording, site, head, layer)
     if weights is None:
         raise RegardError("This recording has no attention to compare with. Set model.attention.")
     found = describe_beta(scores)

@@ -72,13 +72,17 @@ def saliency(
     method: Method | None = None,
     steps: int | None = None,
     top: float = 0.05,
+    site: str | None = None,
+    head: int | None = None,
+    layer: int | None = None,
 ) -> Salient:
     """How much each source word bears on each target word, and whether attention agrees.
 
     Reads `saliency`. Of a run it is recorded by `gradient` (Δ) by default, or by the stronger
     reference `integrated`, in 32 `steps` by default. The sign is checked by central differences
     on a few sentences, `finite differences` being the largest error relative to the largest Δ
-    there; `completeness` is the error of the integrated sum.
+    there; `completeness` is the error of the integrated sum. Attention is that of one `site` or
+    `layer`, by default the last, and of one `head` or the mean over heads.
     """
     recorded = {**DEFAULTS, **recording.metadata.also.get("saliency", {})}
     for name, wanted in (("method", method), ("steps", steps)):
@@ -87,7 +91,8 @@ def saliency(
                 f"This recording has saliency with {name}={recorded[name]}, not {wanted}. Record"
                 f" once more with also={{'saliency': {{'{name}': {wanted!r}}}}}, or leave it out."
             )
-    scores, weights = Scores.of_array(recording, "saliency"), read_attention(recording)
+    scores = Scores.of_array(recording, "saliency")
+    weights = read_attention(recording, site, head, layer)
     found = {name: float(recorded[name]) for name in CHECKS if name in recorded}
     if weights is not None and not is_uniform(weights):
         found |= compare_scores(weights, scores, "A(α, Δ)", "Kendall τ", top)

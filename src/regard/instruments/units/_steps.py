@@ -145,9 +145,11 @@ def _number_rows(rows: Array) -> Array:
 
 
 def ask_for_gates(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What has to be recorded besides: the gates, where they are what is read."""
+    """What has to be recorded besides: gates or states of layers, where they are what is read."""
     gates = {"gates", *(gate for cell in CELLS.values() for gate in cell.gate_effects)}
-    return {"gates": {}} if gates & set(settings.get("quantity", "").split(".")) else {}
+    parts = set(settings.get("quantity", "").split("."))
+    found: dict[str, dict[str, Any]] = {"gates": {}} if gates & parts else {}
+    return {**found, **({"states": {}} if "layers" in parts else {})}
 
 
 def find_quantity(recording: Recording, name: str) -> str:

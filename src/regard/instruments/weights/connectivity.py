@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from regard.display import Edges, Figure, Line, Panel, Points
+from regard.errors import RegardError
 from regard.instruments._geometry import mean_finite
 from regard.instruments._settings import Share, Size
 from regard.instruments.registry import instrument
@@ -24,6 +25,7 @@ from regard.instruments.weights._graph import (
     strongest,
 )
 from regard.recordings.storage import Array
+from regard.subjects.subject import Subject
 
 Order = Literal["own", "modules"]
 ENDS = {
@@ -176,6 +178,11 @@ def connectivity(
     gates = ("encoder.0.W_hh.update", "encoder.0.W_hh.input", "encoder.0.W_hh")
     recurrent = [n for n in blocks.arrays if "W_hh" in n]
     preferred = [n for gate in ("update", "input") for n in recurrent if n.endswith(gate)]
+    if block is None and isinstance(blocks.of, Subject) and not recurrent:
+        raise RegardError(
+            "This model has no recurrent weights, which are looked at by default. Name a block:"
+            f" {', '.join(list(blocks.arrays)[:8])}, …"
+        )
     name = block or blocks.first(*gates, *preferred, *recurrent, "encoder.0.W_ih.update")
     array = blocks[name]
     return Graph(name, array, strongest(array, threshold, top), blocks.rows(name))

@@ -9,21 +9,30 @@ from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
+from torch import Tensor
 
 from regard.display import Bars, Figure, Line, Panel, Points, Span
 from regard.errors import RegardError
 from regard.instruments._settings import Positive, Share
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, Key, Measured, Range, Result, to_floats
-from regard.instruments.sources import Runs
-from regard.instruments.units._steps import By, Label, Reading, Splitting, ask_for_gates
+from regard.instruments.sources import Models, record_of_subject
+from regard.instruments.units._steps import (
+    By,
+    Label,
+    Reading,
+    Splitting,
+    ask_for_gates,
+    find_quantity,
+)
 from regard.instruments.units.groups import Group, Grouped, Ranking, find_groups
 from regard.instruments.weights._unit_strengths import Norm, Way, strongest, unit_strengths
-from regard.models.layers.cells import Cell
 from regard.models.seq2seq import Seq2Seq
 from regard.recordings.record import record
+from regard.recordings.recording import as_array
 from regard.recordings.storage import Array
 from regard.runs import Run
+from regard.subjects.subject import Subject
 
 
 @dataclass(frozen=True)
@@ -109,9 +118,9 @@ class StrengthResult(Result[Strength]):
         )
 
 
-@instrument(StrengthResult, Runs())
+@instrument(StrengthResult, Models())
 def strength(
-    run: Run,
+    run: Run | Subject,
     quantity: str = "encoder.states",
     label: Label = "word",
     only: str | None = None,
@@ -128,25 +137,31 @@ def strength(
     split: str | None = None,
     seed: int = 0,
     checkpoint: str | int = "reported",
+    pairs: Any = None,
 ) -> Strength:
     """The share of a functional group's units among the `top` most strongly connected ones.
 
     `n` samples (or those of a `split`) are recorded, and `groups` finds the units. A unit's
     strength is the mean size of its `weights`: incoming (`in`), outgoing (`out`), or the mean of
     `both`. `chance` is what any units would reach, and `p` how likely as many are by chance
-    (hypergeometric, the median over splits). Takes runs, because recordings hold no weights.
+    (hypergeometric, the median over splits). Takes runs, and subjects with `pairs`, because
+    recordings hold no weights.
     """
     if ranking == "both":
         raise RegardError("strength takes one ranking: aggregate or first-class.")
     reading, how = Reading(quantity, label, only), Splitting(splits, test_share, by, seed)
     also = ask_for_gates({"quantity": quantity})
-    recording = record(run, n=n, also=also, split=split, checkpoint=checkpoint)
+    if isinstance(run, Subject):
+        given = {} if pairs is None else {"pairs": pairs}
+        recording, model = record_of_subject(run, also, given).compact, run.model
+        find_weights(model, find_quantity(recording, quantity))  # before the long way
+    else:
+        recording = record(run, n=n, also=also, split=split, checkpoint=checkpoint)
+        model = run.model(checkpoint)
     found = find_groups(recording, reading, how, C, ranking, share)
     sizes = [
-        unit_strengths(
-            cell.weight_ih.detach().numpy(), cell.weight_hh.detach().numpy(), weights, norm
-        )
-        for cell in find_cells(run.model(checkpoint), found.quantity)
+        unit_strengths(as_array(ih), as_array(hh), weights, norm)
+        for ih, hh in find_weights(model, found.quantity)
     ]
     if sum(map(len, sizes)) != found.width:
         raise RegardError(
@@ -156,9 +171,9 @@ def strength(
     return Strength(np.concatenate(sizes), top, found)
 
 
-def find_cells(model: Seq2Seq, quantity: str) -> list[Cell]:
-    """The cells whose units a state or gate has: two where an encoder reads both ways."""
-    found = [one.cell for one in model.cells().values() if quantity in one.recorded]
+def find_weights(model: Seq2Seq, quantity: str) -> list[tuple[Tensor, Tensor]]:
+    """W_ih and W_hh of the cells whose units a state or gate has; two where both ways are read."""
+    found = model.unit_weights(quantity)
     if not found:
         raise RegardError(
             f"'{quantity}' is not a state or gate of a recurrent cell, so its units have no"

@@ -2,7 +2,7 @@
 
 A group is a different target word of a sentence pair, a cell a source word and a target word that
 meet somewhere, and a meeting a source position with a group. Some thousand pairs at a time make a
-piece: a sparse matrix (group, cells of the piece) of ones; both steps of IBM Model 1 are products
+piece: a sparse matrix (cells of the piece, group) of ones; both steps of IBM Model 1 are products
 with it. Of the whole corpus only the cells are in memory: pieces that are too many are in files.
 """
 
@@ -18,13 +18,14 @@ from scipy.sparse import csr_array
 
 from regard.errors import RegardError
 from regard.instruments.words._pairs import Sentences
-from regard.instruments.words._spool import Spool
+from regard.instruments.words._spool import Piece, Spool
 from regard.recordings.storage import Array
 
 SHIFT = 32  # bits of the target word in the number of a cell
 MEETINGS = 1 << 21  # in a piece, about
 CELLS = 1 << 22  # that are sorted at a time, about
 MOST = 2**31 - 1  # cells that a table can have
+BITS = 63  # of the number that a meeting is while it is sorted
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ class Meetings:
             slices = [slice(*np.searchsorted(p["codes"], borders)) for p in self.spool]
             found = _unite(p["codes"][part] for p, part in zip(self.spool, slices, strict=True))
             for piece, part in zip(self.spool.changing(), slices, strict=True):
-                piece["cells"][part] = start + np.searchsorted(found, piece["codes"][part])
+                if part.start < part.stop:
+                    piece["cells"][part] = start + np.searchsorted(found, piece["codes"][part])
             sizes[first + 1 : last + 1] = np.bincount(found >> SHIFT, minlength=last)[first:]
             columns.append((found & ((1 << SHIFT) - 1)).astype(np.int32))
             start += len(found)
@@ -98,17 +100,15 @@ class Expected:
         self.translation, self.likelihood = translation, 0.0
         self.shares = np.zeros(len(translation))  # (cell,), Σ times / Σ_l Trans(y_t|x_l)
 
-    def update(self, piece: dict[str, Array]) -> Expected:
+    def update(self, piece: Piece) -> Expected:
         """Add a piece."""
         cells, times = piece["cells"], piece["times"].astype(np.float64)
-        lengths = piece["lengths"]  # (group,), positions of the source sentence
-        indptr = np.concatenate([[0], np.cumsum(lengths)])
-        met = csr_array(
-            (np.ones(len(piece["places"])), piece["places"], indptr),
-            shape=(len(lengths), len(cells)),
-        )
-        sums = met @ self.translation[cells]
-        self.shares[cells] += met.T @ (times / sums)
+        groups, lengths = piece["groups"], piece["lengths"]  # (meeting,), and (group,) of sources
+        indptr = np.concatenate([[0], np.cumsum(piece["sizes"])])
+        shape = len(cells), len(lengths)
+        met = csr_array((np.ones(len(groups)), groups, indptr), shape=shape)
+        sums = met.T @ self.translation[cells]
+        self.shares[cells] += met @ (times / sums)
         self.likelihood += float(times @ np.log(sums / lengths))
         return self
 
@@ -142,16 +142,38 @@ def _part(piece: tuple[Sentences, Sentences]) -> Iterator[tuple[Sentences, Sente
 
 
 def _meet(ours: Sentences, theirs: Sentences) -> tuple[Array, dict[str, Array]]:
-    """The cells of a piece as numbers, and its meetings: places of cells, group by group."""
+    """The cells of a piece as numbers, in order, and its meetings: groups, cell by cell."""
     groups = Groups.of(theirs)
     lengths = ours.lengths[groups.sentence]
     before = np.cumsum(lengths) - lengths
     positions = np.arange(lengths.sum()) + np.repeat(ours.starts[groups.sentence] - before, lengths)
-    codes = ours.words[positions].astype(np.int64) << SHIFT
-    codes |= np.repeat(groups.word, lengths)
-    cells, places = np.unique(codes, return_inverse=True)
-    small: dict[str, Any] = {"places": places, "lengths": lengths, "times": groups.times}
-    return cells, {name: values.astype(np.int32) for name, values in small.items()}
+    found = _sort(ours.words[positions], groups.word, lengths)
+    words, group = found[0] << SHIFT | found[1], found[2]
+    first = np.flatnonzero(np.concatenate([[True], words[1:] != words[:-1]]))
+    small: dict[str, Any] = {
+        "groups": group,
+        "sizes": np.diff(first, append=len(words)),
+        "lengths": lengths,
+        "times": groups.times,
+    }
+    return words[first], {name: values.astype(np.int32) for name, values in small.items()}
+
+
+def _sort(sources: Array, targets: Array, lengths: Array) -> tuple[Array, Array, Array]:
+    """Source word, target word and group of each meeting, in this order.
+
+    sources (meeting,), targets and lengths (group,). The three are sorted as one number.
+    """
+    low, high = len(targets).bit_length(), int(targets.max()).bit_length()
+    if int(sources.max()).bit_length() + high + low > BITS:
+        raise RegardError(
+            "There are too many different words to count together."
+            " Replace rare words by one, or cut words into pieces."
+        )
+    codes = np.repeat((targets << low) | np.arange(len(targets)), lengths)
+    codes |= sources.astype(np.int64) << (high + low)
+    codes.sort()
+    return codes >> (high + low), (codes >> low) & ((1 << high) - 1), codes & ((1 << low) - 1)
 
 
 def _split(entries: Array) -> list[int]:
@@ -166,7 +188,9 @@ def _split(entries: Array) -> list[int]:
 
 
 def _unite(arrays: Iterator[Array]) -> Array:
-    return np.unique(np.concatenate([*arrays]))
+    """What is in any of some arrays that are in order, in order."""
+    every = np.sort(np.concatenate([*arrays]), kind="stable")
+    return every[np.concatenate([[True], every[1:] != every[:-1]])[: len(every)]]
 
 
 def _add(one: Array, other: Array) -> Array:

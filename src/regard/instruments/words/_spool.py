@@ -7,12 +7,27 @@ import tempfile
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from regard.recordings.storage import Array
 
 MOST = 2**28  # bytes in memory; what comes later goes to a folder for temporary files
+
+
+class Piece:
+    """Arrays by name; one that is in a file is mapped into memory when it is asked for."""
+
+    def __init__(self, kept: dict[str, Array | Path], mode: Literal["r", "r+"]):
+        self.kept, self.mode = kept, mode
+
+    def __getitem__(self, name: str) -> Array:
+        kept = self.kept[name]
+        if not isinstance(kept, Path):
+            return kept
+        found: Array = np.load(kept, mmap_mode=self.mode, allow_pickle=False)
+        return found
 
 
 class Spool:
@@ -39,22 +54,13 @@ class Spool:
             kept[name] = path
         self.pieces.append(kept)
 
-    def __iter__(self) -> Iterator[dict[str, Array]]:
-        """Piece by piece; files are mapped into memory as long as a piece is held."""
-        return self._open("r")
+    def __iter__(self) -> Iterator[Piece]:
+        """Piece by piece."""
+        return (Piece(kept, "r") for kept in self.pieces)
 
-    def changing(self) -> Iterator[dict[str, Array]]:
+    def changing(self) -> Iterator[Piece]:
         """Piece by piece, to be written into."""
-        return self._open("r+")
-
-    def _open(self, mode: str) -> Iterator[dict[str, Array]]:
-        for piece in self.pieces:
-            yield {
-                name: np.load(kept, mmap_mode=mode, allow_pickle=False)  # type: ignore[arg-type]
-                if isinstance(kept, Path)
-                else kept
-                for name, kept in piece.items()
-            }
+        return (Piece(kept, "r+") for kept in self.pieces)
 
     def drop(self, name: str) -> None:
         """Forget one of the arrays."""

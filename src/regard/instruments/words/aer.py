@@ -119,6 +119,7 @@ def aer(
     head: int | None = None,
     pieces: Pool = "sum",
     first: Literal[0, 1] | None = None,
+    layer: int | None = None,
 ) -> Aligned:
     """Alignment error rate of attention, or of any `Scores` over words, against given links.
 
@@ -127,9 +128,10 @@ def aer(
     a list of alignments; of a recording it may be left out where its task says what to attend to.
     Attention between pieces of words becomes one between words first, by `pieces`.
     """
-    known = read_alignments(gold, first) if isinstance(gold, (str, Path)) else gold
+    known = read_alignments(gold, first) if isinstance(gold, (str, Path)) else _read_links(gold)
     if isinstance(source, Scores):
         return _score(source, known, threshold)
+    site = source.site(site, layer)
     if known is None or isinstance(gold, (str, Path)):
         if known is not None:
             _require_as_many(len(known), len(source))
@@ -139,6 +141,19 @@ def aer(
         return _finish(add_up(counted, source))
     scores = Scores.of_attention(source, site, head)
     return _score(pool_recorded(source, scores, pieces), known, threshold)
+
+
+def _read_links(gold: Sequence[Any] | None) -> Sequence[Alignment] | None:
+    """Alignments as they are, or made of lists of links (source, target), from 0."""
+    if gold is None:
+        return None
+    try:
+        return [a if isinstance(a, Alignment) else Alignment.of(map(tuple, a)) for a in gold]
+    except (TypeError, ValueError):
+        raise RegardError(
+            "gold= is a file of alignments, or a list with the links of each sentence pair:"
+            " [[(source, target), …], …], from 0."
+        ) from None
 
 
 def link_best(scores: Scores, threshold: float | None = None) -> list[Alignment]:

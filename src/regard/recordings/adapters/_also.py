@@ -12,6 +12,7 @@ from torch import Tensor
 from regard.errors import RegardError, unknown
 from regard.models.seq2seq import NO_LEXICAL_PROBE, Memory, Output, Seq2Seq
 from regard.recordings.adapters import _saliency
+from regard.recordings.adapters._layers import NO_LAYERS
 from regard.tasks.batch import Batch
 
 Also = Mapping[str, Mapping[str, Any]]  # what -> how
@@ -25,6 +26,7 @@ class Pass(NamedTuple):
     memory: Memory
     fed: Tensor  # (batch, target): what the decoder was fed
     output: Output
+    layers: Mapping[str, Tensor] = {}  # the states of every layer, where wanted
 
     @property
     def pairs(self) -> Tensor:
@@ -75,7 +77,8 @@ FURTHER: dict[str, Callable[..., Tensor]] = {
     "log_odds": compute_log_odds,
     "saliency": compute_saliency,
 }
-KNOWN = ("gates", "values", *FURTHER)
+PLAIN = ("gates", "values", "states")  # more of what a pass holds anyway
+KNOWN = (*PLAIN, *FURTHER)
 
 
 def read_also(also: Also | Sequence[str] | None, gates: bool = False) -> Also:
@@ -122,6 +125,8 @@ def check_also(model: Seq2Seq, also: Also) -> None:
         faults.append(NO_LEXICAL_PROBE)
     if "values" in also and not any(point.site for point in points.values()):
         faults.append("This model has no attention, so there are no values to record.")
+    if "states" in also and not model.layers():
+        faults.append(NO_LAYERS)
     if "saliency" in also and "encoder.embedding" not in points:
         faults.append("This model has no embedding of source words to take a gradient at.")
     if faults:

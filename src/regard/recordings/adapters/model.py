@@ -16,12 +16,14 @@ from regard.errors import RegardError, unknown
 from regard.models.layers.attention import Site as Attended
 from regard.models.seq2seq import Output, Seq2Seq
 from regard.recordings.adapters._also import (
+    PLAIN,
     Also,
     Pass,
     check_also,
     describe_also,
     further_arrays,
 )
+from regard.recordings.adapters._layers import fit_layers, hear_layers
 from regard.recordings.compact import LARGE
 from regard.recordings.recording import Chunk, Metadata, Recording, as_array
 from regard.recordings.site import AXIS_OF, Site
@@ -60,7 +62,7 @@ def record_model(
     also = also or {}
     check_also(model, also)
     kept = list(batches)
-    if any(what != "gates" and what != "values" for what in also):
+    if any(what not in PLAIN for what in also):
         kept = [piece for batch in kept for piece in batch.pieces(PAIRS_AT_ONCE)]
     if not kept:
         raise RegardError("There is nothing to record: no samples were given.")
@@ -68,29 +70,29 @@ def record_model(
     kept, skip = _cover(kept, skip, count)
     _check_words(kept, vocabularies)
     with evaluating(model) as device, model.keep_sites(sites):
-        done = run_model(model, kept[0].to(device), inputs, "gates" in also)
+        done = run_model(model, kept[0].to(device), inputs, "gates" in also, "states" in also)
         _check_outputs(done.output.logits.shape[2], vocabularies[1])
         chosen = {n: s for n, s in done.output.sites.items() if sites is None or n in sites}
         fixed, parts = read_output_layer(model, kept)
         for name, site in chosen.items():
             if site.vector is not None:
                 fixed[f"{name}.vector"] = as_array(site.vector)
-        first = _select(_piece(done, also, sites), only)
-        del done  # its logits may be large
+        described = {name: describe_site(site) for name, site in chosen.items()}
+        pieces: Iterator[Chunk] = iter([_select(_piece(done, also, sites), only)])
+        del done, chosen  # logits may be large; one piece is in memory at a time
         source, target = vocabularies
         metadata = Metadata(
-            source.words, target.words, {n: describe_site(site) for n, site in chosen.items()},
-            parts, {**origin, "inputs": inputs}, (source.ends, target.ends),
-            gates=model.gate_effects(), also=describe_also(model, kept[0].to(device), also),
+            source.words, target.words, described, parts, {**origin, "inputs": inputs},
+            (source.ends, target.ends), gates=model.gate_effects(),
+            also=describe_also(model, kept[0].to(device), also),
             conventions=dict(conventions or {}),
         )  # fmt: skip
-        others = (
-            _select(
-                _piece(run_model(model, b.to(device), inputs, "gates" in also), also, sites), only
-            )
-            for b in kept[1:]
-        )
-        pieces = _cut(chain([first], others), skip, count)
+
+        def record_batch(batch: Batch) -> Chunk:
+            one = run_model(model, batch.to(device), inputs, "gates" in also, "states" in also)
+            return _select(_piece(one, also, sites), only)
+
+        pieces = _cut(chain(pieces, map(record_batch, kept[1:])), skip, count)
         sizes = replace(_sizes(kept), sample=count)
         return write_recording(pieces, fixed, sizes, metadata, out, watch)
 
@@ -113,17 +115,25 @@ def _cut(pieces: Iterator[Chunk], skip: int, count: int) -> Iterator[Chunk]:
     for piece in pieces:
         size = len(piece["encoder.words"])
         kept = slice(skip, min(size, skip + count))
-        yield piece if kept == slice(0, size) else {n: a[kept] for n, a in piece.items()}
         skip, count = 0, count - (kept.stop - kept.start)
+        if kept != slice(0, size):
+            piece = {n: a[kept] for n, a in piece.items()}
+        ready = [piece]
+        del piece  # what is yielded is nobody's here: one piece is in memory at a time
+        yield ready.pop()
 
 
-def run_model(model: Seq2Seq, batch: Batch, inputs: Inputs, gates: bool) -> Pass:
+def run_model(
+    model: Seq2Seq, batch: Batch, inputs: Inputs, gates: bool, layers: bool = False
+) -> Pass:
     """One pass over a batch, encoded once, the decoder fed the teacher's words or its own."""
-    memory = model.encode(batch.source, batch.source_lengths, {} if gates else None)
-    fed = batch.inputs
-    if inputs == "own":
-        fed = model.feed(memory, fed, torch.zeros(fed.shape[1], dtype=torch.bool))
-    return Pass(model, batch, memory, fed, model.decode(memory, fed))
+    with hear_layers(model, layers) as heard:
+        memory = model.encode(batch.source, batch.source_lengths, {} if gates else None)
+        fed = batch.inputs
+        if inputs == "own":
+            fed = model.feed(memory, fed, torch.zeros(fed.shape[1], dtype=torch.bool))
+        output = model.decode(memory, fed)
+    return Pass(model, batch, memory, fed, output, fit_layers(heard, batch))
 
 
 def _sizes(batches: Sequence[Batch]) -> Sizes:
@@ -161,6 +171,7 @@ def _piece(done: Pass, also: Also, sites: Collection[str] | None = None) -> Chun
         arrays[name] = values * masks[name.split(".")[0]][:, :, None]
     if "gates" in also and not output.gates:
         raise RegardError("This model has no gates to record: it has no cells that have any.")
+    arrays |= done.layers
     arrays |= further_arrays(done, also)
     found = {name: as_array(values) for name, values in arrays.items()}
     refuse_nan(found)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from regard.errors import RegardError
+from regard.models import parts
 from regard.models.layers.attention import Site
 from regard.models.layers.cells import Gates, State
 from regard.models.layers.hook_point import HookPoint, Side
@@ -132,6 +133,10 @@ class PlainTransformer(Seq2Seq):
         self.source_states = HookPoint("encoder.states", "encoder")
         self.target_states = HookPoint("decoder.states", "decoder")
         self.eval()
+
+    def layers(self) -> dict[str, parts.Layer]:
+        """Those of both stacks."""
+        return parts.number_layers(self.encoder.layers, self.decoder.layers)
 
     def encode(self, source: Tensor, lengths: Tensor, gates: Gates | None = None) -> Memory:
         """Every source position looks at every other."""

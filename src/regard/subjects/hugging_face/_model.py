@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from regard.errors import RegardError
 from regard.models.layers.cells import Gates, State
 from regard.models.layers.hook_point import HookPoint
-from regard.models.parts import Parts
+from regard.models.parts import Layer, Parts, number_layers
 from regard.models.seq2seq import Memory, Output, OutputLayer, Seq2Seq
 from regard.subjects.hugging_face._attentions import find_attentions
 from regard.subjects.hugging_face._listening import Listener, register
@@ -146,6 +146,12 @@ class HuggingFaceModel(Seq2Seq):
             raise RegardError("The output layer is known after the first pass.")
         weight = head.weight if self._factor == 1.0 else head.weight * self._factor
         return OutputLayer(weight, bias, {"state": (0, weight.shape[1])})
+
+    def layers(self) -> dict[str, Layer]:
+        """Those of both sides, whatever the family calls them."""
+        sides = self.net.get_encoder(), self.net.get_decoder()
+        found = [getattr(s, "layers", None) or getattr(s, "block", ()) for s in sides]
+        return number_layers(*found)
 
     def hook_points(self) -> dict[str, HookPoint]:
         """See `NamedParts`; no scores and weights of attentions heard at their projections."""

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import RegardError
-from regard.subjects.lexicon import Lexicon, find_marker
+from regard.subjects.lexicon import Lexicon, find_marker, show_bytes
 from regard.subjects.subject import Said
 
 # Names of languages that some vocabularies have among their words.
@@ -62,6 +62,8 @@ class Tokens:
             unknown = getattr(self.tokenizer, "unk_token_id", None)
             special |= {n for n in self.tokenizer.all_special_ids if n < size} - {unknown, *known}
         marker = find_marker(names) if self.tokenizer is not None else ""
+        if marker == "Ġ":
+            names = show_bytes(names)
         return Lexicon(names, self.pad, self.start, self.end, frozenset(special), marker)
 
     def _names(self, size: int, target: bool) -> tuple[str, ...]:
@@ -102,7 +104,8 @@ class Tokens:
             return self._tokenize(said, target)
         given = said.tolist() if hasattr(said, "tolist") else list(said)
         if all(isinstance(number, int) for number in given):
-            size = self.net.get_output_embeddings().weight.shape[0]
+            table = self.net.get_output_embeddings() if target else self.net.get_input_embeddings()
+            size = table.weight.shape[0]
             if given and not 0 <= min(given) <= max(given) < size:
                 raise RegardError(f"Word number {max(given)} is beyond the {size} words there are.")
             return given

@@ -2,19 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from regard.models.layers.cells import CELLS
 from regard.subjects.modules._found import gates_of
 from regard.subjects.modules._layout import Sizes
 from regard.subjects.modules._listening import Heard
+from regard.subjects.modules.at import Place
+
+# Torch's cells are those of the same equations here.
+ALIKE = {nn.GRU: "gru-torch", nn.GRUCell: "gru-torch", nn.LSTM: "lstm", nn.LSTMCell: "lstm"}
 
 
-def find_gates(net: nn.Module, heard: Heard, sizes: Sizes) -> dict[str, Tensor]:
-    """`encoder.gates.0.update` and so on, (batch, time, hidden), of every cell that was called."""
+def say_effects(net: nn.Module) -> dict[str, str]:
+    """What each gate of the cells in a module does when it is open."""
+    names = dict.fromkeys(name for m in net.modules() if (name := ALIKE.get(type(m))))
+    return {gate: effect for name in names for gate, effect in CELLS[name].gate_effects.items()}
+
+
+def find_weights(
+    net: nn.Module, places: Mapping[str, Place], gates: Mapping[str, str], quantity: str
+) -> list[tuple[Tensor, Tensor]]:
+    """W_ih and W_hh of the cells whose units a state or gate has: both ways, one way, or none."""
+    parts = quantity.split(".")
+    layer: int | None = None
+    if parts[1:2] == ["gates"]:
+        name, layer = gates.get(parts[0], ""), int(parts[2])
+    else:
+        name = places[quantity].name if quantity in places else ""
+    module = dict(net.named_modules()).get(name)
+    if isinstance(module, nn.RNNCellBase):
+        return [(module.weight_ih, module.weight_hh)]
+    if not isinstance(module, nn.RNNBase):
+        return []
+    layer = module.num_layers - 1 if layer is None else layer
+    ways = ("", "_reverse") if module.bidirectional else ("",)
+    if parts[1:2] == ["gates"] and module.bidirectional:
+        ways = ("_reverse",) if "back" in parts else ("",)
+    found = [tuple(getattr(module, f"weight_{w}_l{layer}{way}") for w in ("ih", "hh"))
+             for way in ways]  # fmt: skip
+    return [(ih, hh) for ih, hh in found]
+
+
+def find_gates(
+    net: nn.Module, heard: Heard, sizes: Sizes
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """`encoder.gates.0.update` and so on, (batch, time, hidden), of every cell that was called,
+    and the submodule that each side's are of."""
     found: dict[str, Tensor] = {}
+    sources: dict[str, str] = {}
     known = dict(net.named_modules())
     for name, calls in heard.cells.items():
         module = known[name]
@@ -29,7 +69,8 @@ def find_gates(net: nn.Module, heard: Heard, sizes: Sizes) -> dict[str, Tensor]:
         side = "encoder" if width == sizes.source and not _taken(found, "encoder") else "decoder"
         if width == (sizes.source if side == "encoder" else sizes.target):
             found |= {f"{side}.gates.{gate}": values for gate, values in gates.items()}
-    return found
+            sources[side] = name
+    return found, sources
 
 
 def _taken(found: dict[str, Tensor], side: str) -> bool:

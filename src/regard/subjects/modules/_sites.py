@@ -102,6 +102,7 @@ def compare(what: str, name: str, ours: Tensor, theirs: Tensor, mask: Tensor | N
             f"The {what} of '{name}' are {tuple(theirs.shape)}, but queries and keys give"
             f" {tuple(ours.shape)}. Is heads= right?"
         )
+    ours, theirs = ours.detach(), theirs.detach()
     apart = (ours - theirs).abs()
     if mask is not None:
         apart = apart * mask[:, None, None, :]

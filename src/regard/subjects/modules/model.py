@@ -14,9 +14,9 @@ from regard.errors import RegardError, unknown
 from regard.models.blocks import blocks_of
 from regard.models.layers.cells import Gates, State
 from regard.models.layers.hook_point import AttentionPoints, HookPoint, Side
-from regard.models.parts import Parts
+from regard.models.parts import Layer, Parts
 from regard.models.seq2seq import Memory, Output, OutputLayer, Seq2Seq
-from regard.subjects.modules._cells import find_gates
+from regard.subjects.modules._cells import find_gates, find_weights, say_effects
 from regard.subjects.modules._found import Packed
 from regard.subjects.modules._layout import Sizes, arrange, find_layout, make_probe
 from regard.subjects.modules._listening import Ears, Heard
@@ -64,6 +64,7 @@ class ModuleModel(Seq2Seq):
         self.source_vectors = HookPoint("encoder.embedding", "encoder")
         self.embedding: nn.Module | None = None
         self.report: dict[str, Any] = {}
+        self.gate_sources: dict[str, str] = {}  # side -> the submodule whose gates it has
         self.train(net.training)
 
     def prepare(self, batch: Batch) -> None:
@@ -213,13 +214,17 @@ class ModuleModel(Seq2Seq):
         logits = arrays.get("logits", out if _is_logits(out, sizes) else None)
         if logits is None:
             logits = inputs.new_zeros(*inputs.shape, 0, dtype=torch.float32)
-        found = {} if memory.gates is None else find_gates(self.net, heard, sizes)
+        found = {} if memory.gates is None else self._find_gates(heard, sizes)
         made = {
             name: make_site(name, site, arrays, memory.mask, self.vector(site))
             for name, site in self.named.items()
         }
         states = [arrays[name] for name in STATES]
         return Output(logits, states[0], states[1], {**heard.sites, **made}, found)
+
+    def _find_gates(self, heard: Heard, sizes: Sizes) -> dict[str, Tensor]:
+        found, self.gate_sources = find_gates(self.net, heard, sizes)
+        return found
 
     def _arrange(self, heard: Heard, sizes: Sizes) -> dict[str, Tensor]:
         assert self.layouts is not None
@@ -324,6 +329,26 @@ class ModuleModel(Seq2Seq):
     def blocks(self) -> dict[str, Tensor]:
         """The module's own matrices."""
         return blocks_of(self.net)
+
+    def layers(self) -> dict[str, Layer]:
+        """Those of `nn.Transformer` and its parts."""
+        found: dict[str, Layer] = {}
+        kinds = {"encoder": nn.TransformerEncoderLayer, "decoder": nn.TransformerDecoderLayer}
+        for side, kind in kinds.items():
+            own = [m for m in self.net.modules() if isinstance(m, kind)]
+            for number, layer in enumerate(own):
+                attention = layer.self_attn
+                assert isinstance(attention, nn.MultiheadAttention)
+                found[f"{side}.{number}"] = Layer(layer, not attention.batch_first)
+        return found
+
+    def unit_weights(self, quantity: str) -> list[tuple[Tensor, Tensor]]:
+        """See `NamedParts`; known where a state or gate is that of a layer or cell of torch's."""
+        return find_weights(self.net, self.ears.places, self.gate_sources, quantity)
+
+    def gate_effects(self) -> dict[str, str]:
+        """What gates of torch's cells do."""
+        return say_effects(self.net)
 
     def parts(self) -> Parts:
         """See `NamedParts`."""
