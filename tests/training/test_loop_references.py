@@ -11,6 +11,8 @@ import torch
 from regard.runs import assemble
 from regard.training import loop
 from regard.training.config import TrainingConfig
+from regard.training.pieces import cut
+from regard.training.ranks import ALONE
 
 SMALL = {"hidden": 4, "batch": 3, "held_out": 7, "longest": 3, "shortest": 2}
 
@@ -191,10 +193,11 @@ def test_when_the_discriminator_learns_and_teaches(
     batch = trainer.task.train_batch(0, 3, 0)
     taught = trainer.model(batch.source, batch.source_lengths, batch.inputs)
     descended: list[str] = []
-    monkeypatch.setattr(trainer, "_descend", lambda name, loss: descended.append(name))
-    zero = torch.zeros(())
+    monkeypatch.setattr(trainer, "_descend", descended.append)
+    zero = torch.zeros((), requires_grad=True)
     monkeypatch.setattr(loop, "discriminator_loss", lambda taught, free: (zero, accuracy))
-    asked = trainer._professor(batch, taught)
+    (piece,) = cut(batch, ALONE, 1)
+    asked = trainer._professor(piece, taught)
     assert descended == (["discriminator"] if learns else [])
     assert bool(asked != 0) == teaches
 
