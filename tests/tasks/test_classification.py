@@ -273,3 +273,23 @@ def test_a_held_out_file_without_texts_is_told(tmp_path: Path) -> None:
 def test_null_is_no_label(tmp_path: Path) -> None:
     row = '{"label": null, "text": "a b"}\n'
     assert "line 1" in faults(data=written(tmp_path / "a.jsonl", row * 5))[0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "wanted"),
+    [
+        ("2", "b"), ("2-", "b c d"), ("1,3-", "a c d"), ("12", "l"), ("text-", "whole"),
+        ("4", None), ("text", None),
+    ],
+)  # fmt: skip
+def test_columns_are_joined(columns: str, wanted: str | None) -> None:
+    """`2-` is all from 2 on; a name may end in `-`; a number of two digits is one column."""
+    from regard.tasks.text._labelled_text import _join_columns
+    from regard.tasks.text_files import Faults
+
+    fields = {"1": "a", "2": "b", "3": "c", "5": "d", "text-": "whole"}
+    if columns == "12":
+        fields = {"1": "a", "12": "l"}
+    faults = Faults()
+    assert _join_columns(fields, columns, "file", 3, faults) == wanted
+    assert (sum(faults.counts.values()) == 1) == (wanted is None)
