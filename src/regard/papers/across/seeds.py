@@ -140,9 +140,11 @@ def list_precision(rows: Mapping[str, Mapping[str, Any]]) -> Table:
     """Every published row at full scale with five seeds or more that do not all agree."""
     found = []
     for claim, row in rows.items():
-        values = (row["measures"].get(row["headline"]) or {"values": []})["values"]
-        if row["scale"] == "full" and len(values) >= 5 and np.std(values) > 0:
-            found.append((claim, row["headline"], Estimate.of(values), count_precise(values)))
+        measured = row["measures"].get(row["headline"]) if row["scale"] == "full" else None
+        values = measured["values"] if measured else ()
+        if measured and len(values) >= 5 and np.std(values) > 0:
+            shown = Estimate.from_json(measured)
+            found.append((claim, row["headline"], shown, count_precise(values)))
     columns = ("claim", "measure", "measured", f"seeds for ± {PRECISE:.0%} of the mean")
     return Table("Seeds for a narrow interval", columns, tuple(found))
 
