@@ -76,7 +76,7 @@ def save(figure: Figure, path: Path) -> Path:
 def _style(figure: Figure) -> Iterator[None]:
     """While it lasts, all is drawn in our style, with fonts for every script there is one for."""
     fonts = choose_fonts(figure)
-    more = {} if len(fonts) == 1 else {"font.family": [*fonts, "sans-serif"]}
+    more: Any = {} if len(fonts) == 1 else {"font.family": [*fonts, "sans-serif"]}
     with mpl.rc_context({**STYLE, **more}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph .* missing from font")  # it was told, once
         yield

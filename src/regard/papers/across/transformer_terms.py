@@ -66,7 +66,7 @@ class TransformerTermsExperiment(Experiment):
 
 def share_heads(recording: Recording) -> Shares:
     """μ·μ's share of each head that looks at the source."""
-    grid = heads(recording).first.grid
+    grid = heads(recording).first.grid.rows
     return {(site, head): float(v) for site, row in grid.items() for head, v in enumerate(row)}
 
 

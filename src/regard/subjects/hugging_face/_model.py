@@ -150,8 +150,8 @@ class HuggingFaceModel(Seq2Seq):
     def layers(self) -> dict[str, Layer]:
         """Those of both sides, whatever the family calls them."""
         sides = self.net.get_encoder(), self.net.get_decoder()
-        found = [getattr(s, "layers", None) or getattr(s, "block", ()) for s in sides]
-        return number_layers(*found)
+        found: list[Any] = [getattr(s, "layers", None) or getattr(s, "block", ()) for s in sides]
+        return number_layers(found[0], found[1])
 
     def hook_points(self) -> dict[str, HookPoint]:
         """See `NamedParts`; no scores and weights of attentions heard at their projections."""
