@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
@@ -130,10 +130,3 @@ def _tell(letter: str) -> None:
         " the fonts of whoever looks at them.",
         stacklevel=4,
     )
-
-
-def forget(scripts: Iterable[str] = ()) -> None:
-    """Look anew at what the machine has, and tell once more."""
-    _missed.difference_update(tuple(scripts) or tuple(_missed))
-    find_family.cache_clear()
-    list_regular.cache_clear()
