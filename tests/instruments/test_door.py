@@ -132,10 +132,11 @@ def test_settings_that_do_not_fit(recordings: list[Recording], runs: list[Run]) 
     with pytest.raises(RegardError) as caught:
         one.inspect("breakdown", tpo=3, top="many", per_sample="perhaps")
     assert len(caught.value.faults) == 3, "all faults at once"
-    with pytest.raises(RegardError, match="breakdown takes top, site, per_sample, head, each once"):
+    each = "breakdown takes top, site, per_sample, head, layer, each once"
+    with pytest.raises(RegardError, match=each):
         breakdown(one, 2, top=2)
     with pytest.raises(RegardError, match="each once"):
-        breakdown(one, 2, None, False, 0, 4)
+        breakdown(one, 2, None, False, 0, 0, 4)
 
 
 def test_options_are_not_for_recordings(recordings: list[Recording]) -> None:

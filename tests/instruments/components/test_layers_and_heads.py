@@ -32,12 +32,14 @@ def test_heads_are_the_instrument_head_by_head() -> None:
     found = recording.inspect("heads")
     for layer in range(2):
         whole = recording.inspect("breakdown", site=f"decoder.{layer}.cross").first
-        np.testing.assert_allclose(found.first.grid[f"decoder.{layer}.cross"], whole.by_head[:, 0])
+        np.testing.assert_allclose(
+            found.first.grid.rows[f"decoder.{layer}.cross"], whole.by_head[:, 0]
+        )
     ranked = found.ranked().rows
     assert len(ranked) == 4 and ranked[0][2].mean >= ranked[-1][2].mean
     assert found.figure().panels
     one = recording.inspect("heads", of="breakdown", number="input-input", layer=1)
-    assert list(one.first.grid) == ["decoder.1.cross"]
+    assert list(one.first.grid.rows) == ["decoder.1.cross"]
 
 
 def test_layers_say_where_words_and_positions_enter() -> None:
@@ -53,7 +55,7 @@ def test_what_has_no_heads_is_refused() -> None:
         made().inspect("heads", of="sizes")
     with pytest.raises(RegardError, match="no number 'nothing'"):
         made().inspect("heads", number="nothing")
-    with pytest.raises(RegardError, match="no attention of that kind"):
+    with pytest.raises(RegardError, match="layer=7 does not fit: there are 0, 1"):
         made().inspect("heads", layer=7)
 
 

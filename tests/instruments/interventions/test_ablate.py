@@ -13,7 +13,7 @@ from small import WORDS, phrases, recurrent, transformer
 from torch import Tensor
 
 from regard import RegardError
-from regard.instruments.interventions.ablate import Edit, _decompose, _record, ablate_model
+from regard.instruments.interventions.ablate import Edit, ablate_model, decompose, record_site
 from regard.models import EncoderDecoder, Seq2Seq, Transformer
 from regard.tasks import Batch
 
@@ -124,7 +124,7 @@ def test_remove_is_recomputing_without_the_part(name: str) -> None:
     model = make()
     vectors, functions = zip(*(attended(model, batch) for batch in BATCHES), strict=True)
     here = {what: model.hook_points()[f"{site}.{what}"] for what in PLACES}
-    components = _decompose(_record(model, BATCHES, BOTH, site, None), site)
+    components = decompose(record_site(model, BATCHES, BOTH, site, None), site)
     measured = ablate_model(model, BATCHES, BOTH)
     split = {what: splits(list(vectors), what) for what in PLACES}
     count = sum(int(batch.target_mask.sum()) for batch in BATCHES)
@@ -174,7 +174,7 @@ def test_swap_puts_a_wrong_part_and_leaves_the_others(name: str, what: str) -> N
     make, site = MODELS[name]
     model = make()
     place = model.hook_points()[f"{site}.{what}"]
-    components = _decompose(_record(model, BATCHES, BOTH, site, None), site)[what]
+    components = decompose(record_site(model, BATCHES, BOTH, site, None), site)[what]
     vectors = [attended(model, batch)[0] for batch in BATCHES]
     split = splits(vectors, what)
     for number, part in enumerate(brute.PARTS):
@@ -207,7 +207,9 @@ def test_swap_puts_a_wrong_part_and_leaves_the_others(name: str, what: str) -> N
 def test_delta_of_a_lone_sample_is_swapped_for_none() -> None:
     model, alone = recurrent("dot"), phrases(4)[:1]
     place = model.hook_points()["attention.keys"]
-    components = _decompose(_record(model, BATCHES, BOTH, "attention", None), "attention")["keys"]
+    components = decompose(record_site(model, BATCHES, BOTH, "attention", None), "attention")[
+        "keys"
+    ]
     values = attended(model, alone)[0][1]
     found = []
     for way in ("swap", "remove"):
@@ -224,7 +226,7 @@ def test_hooks_stay_on_the_device(what: str, monkeypatch: pytest.MonkeyPatch) ->
     """Nothing in a hook goes through numpy, and on another device all of it happens there."""
     model, batch = recurrent("scaled", 2), BATCHES[0]
     point = model.hook_points()[f"attention.{what}"]
-    components = _decompose(_record(model, BATCHES, BOTH, "attention", None), "attention")[what]
+    components = decompose(record_site(model, BATCHES, BOTH, "attention", None), "attention")[what]
     values = attended(model, batch)[0][PLACES.index(what)]
     monkeypatch.setattr(Tensor, "numpy", None)
     for way in ("remove", "swap"):

@@ -88,8 +88,7 @@ def ablate_heads(
     checkpoint: str | int = "reported",
     pairs: Any = None,
 ) -> WithoutHeads:
-    """Word accuracy lost and loss added by taking out one head, for every head that looks from
-    target to source.
+    """Word accuracy lost and loss added by taking out each head that looks at the source.
 
     `part="whole"` takes out all that a head mixes; `temporal`, `input` and `delta` subtract μ, χ
     or Δ of its queries, keys, both (`alignment`) or values (`context`), by `where`. `layer` looks
