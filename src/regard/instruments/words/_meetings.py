@@ -190,9 +190,8 @@ def _split(entries: Array) -> list[int]:
 def _unite(arrays: Iterator[Array]) -> Array:
     """What is in any of some arrays that are in order, in order."""
     every = np.sort(np.concatenate([*arrays]), kind="stable")
-    first: Array = np.concatenate([[True], every[1:] != every[:-1]])[: len(every)]
-    united: Array = every[first]
-    return united
+    new = np.concatenate([[True], every[1:] != every[:-1]])
+    return np.asarray(every[new[: len(every)]])
 
 
 def _add(one: Array, other: Array) -> Array:
