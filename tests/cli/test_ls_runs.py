@@ -40,16 +40,17 @@ def test_runs_fit_the_terminal(
     (tmp_path / "runs" / "broken" / "config.json").write_text("{}")
     monkeypatch.setattr(_console.out, "_width", 100)
     lines = regard("ls", "runs").stdout.splitlines()
-    table, below = lines[:-1], lines[-1]
+    top = next(number for number, line in enumerate(lines) if line.startswith("┏"))
+    table, below = lines[top:-1], lines[-1]
     assert max(map(len, table)) <= 100 and "broken" in "".join(table)
-    assert str(tmp_path) not in "".join(table[1:])
+    assert str(tmp_path) not in "".join(table)
     assert str(tmp_path / "runs" / "broken") in below  # why, in a sentence
-    for run in (tmp_path / "runs").iterdir():
-        assert any(run.name in line for line in table)  # whole, so that it can be copied
+    for config in (tmp_path / "runs").glob("*/config.json"):
+        assert any(config.parent.name in line for line in table)  # whole, so that it can be copied
 
 
 def test_a_run_of_a_plugin_names_it(regard: Command, three: None, tmp_path: Path) -> None:
-    folder = next(path for path in (tmp_path / "runs").iterdir())
+    folder = next(path.parent for path in (tmp_path / "runs").glob("*/config.json"))
     (folder / "SHA256SUMS").unlink()  # as runs of before have none
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "task": {"name": "doubling"}}))

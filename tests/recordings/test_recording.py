@@ -363,7 +363,7 @@ def test_a_run_is_recorded_as_the_model_it_holds(tmp_path: Path) -> None:
 def test_what_cannot_be_recorded(task: Task, attending: Seq2Seq) -> None:
     with pytest.raises(RegardError, match="A model alone"):
         record(attending)
-    with pytest.raises(RegardError, match=r"A int cannot be recorded"):
+    with pytest.raises(RegardError, match=r"An int cannot be recorded"):
         record(3)  # type: ignore[arg-type]
     with pytest.raises(RegardError, match="Did you mean 'inputs'"):
         record(attending, task=task, input="teacher")
