@@ -19,7 +19,7 @@ from regard.papers.snell2021 import optimal as best
 from regard.papers.snell2021._aligned_text import Aligned
 from regard.papers.snell2021._compared import Cell, Models
 from regard.papers.snell2021._course import Course, count_right
-from regard.papers.snell2021._data_sets import COLUMNS, SETS, XI, DataSet
+from regard.papers.snell2021._data_sets import COLUMNS, MORE_XI, SETS, XI, DataSet
 from regard.papers.snell2021._identity import Approach
 from regard.papers.snell2021._row import Row
 from regard.statistics import Estimate
@@ -377,7 +377,12 @@ class Table2:
             XI[0]: (0.6 + turn / 100, True),
             XI[1]: (0.7 + turn / 100, turn == 0),
             XI[2]: (0.8, True),
+            **{name: (0.62 + k / 50 + turn / 100, True) for k, name in enumerate(MORE_XI)},
         }
+
+    def xi_by_rank(self, turn: int) -> dict[str, tuple[float, bool]]:
+        names = (XI[0], *MORE_XI)
+        return {name: (0.4 + k / 50 + turn / 100, True) for k, name in enumerate(names)}
 
     def trend(self, turn: int) -> dict[int, float]:
         return {0: 0.1 + turn, 10: 0.3 + turn}
@@ -513,11 +518,13 @@ def test_xi_takes_the_other_runs_and_the_agreement_of_this_one(monkeypatch: Patc
         Course({0: [0.1, 8, 8], 10: [0.4, 8, 8], 20: [0.7, 8, 8]}, {0: 0.2, 10: 0.7, 20: 0.6}),
         Course({0: [0.3, 8, 8], 10: [0.6, 8, 8], 20: [0.9, 8, 8]}, {0: 0.4, 10: 0.5, 20: 0.8}),
     ]
-    made: Any = SimpleNamespace(
+    made: Any = object.__new__(_compared.Compared)
+    made.__dict__.update(
+        columns=COLUMNS[:1],
         courses=courses,
         cells={COLUMNS[0]: [Cell(0.45, 0, 0)], COLUMNS[3]: [Cell(0.95, 0, 0)]},
     )
-    found = _compared.Compared.xi(made, 0)
+    found = made.xi(0)
     assert found[XI[0]] == (pytest.approx(0.6), True)
     assert found[XI[2]] == (pytest.approx((0.7 + 0.8) / 2), True)
     assert found[XI[1]] == (pytest.approx((0.7 + 0.8) / 2), False)

@@ -129,16 +129,20 @@ class Lacking(Experiment):
         return Findings()
 
 
-def test_what_cannot_be_run_is_told_of_or_refused() -> None:
+def test_what_cannot_be_run_is_told_of_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked for by itself, or where nothing else is left, it is refused; else it is told of."""
-    made = {"a": Counted(), "b": Lacking(), "c": Lacking()}
+    made = {"p/a": Counted(), "p/b": Lacking(), "q/c": Lacking(), "q/d": Lacking()}
+    monkeypatch.setattr(module, "_make", lambda names, data: {name: made[name] for name in names})
+    monkeypatch.setattr(
+        module, "names_of", lambda target: [n for n in made if target in (n, n.split("/")[0])]
+    )
     said: list[str] = []
-    kept = module._select_possible(["a", "b"], made, "quick", said.append, alone=False)
-    assert kept == ["a"] and said == ["not run: b needs a file"]
-    with pytest.raises(RegardError, match="b needs a file"):
-        module._select_possible(["b"], made, "quick", said.append, alone=True)
+    kept = module.make_possible("p", "quick", {}, said.append)
+    assert list(kept) == ["p/a"] and said == ["not run: p/b needs a file"]
+    with pytest.raises(RegardError, match="p/b needs a file"):
+        module.make_possible("p/b", "quick", {}, said.append)
     with pytest.raises(RegardError) as error:
-        module._select_possible(["b", "c"], made, "quick", said.append, alone=False)
-    assert error.value.faults == ("b needs a file", "c needs a file")
-    assert module._select_possible(["a"], made, "quick", said.append, alone=True) == ["a"]
+        module.make_possible("q", "quick", {}, said.append)
+    assert error.value.faults == ("q/c needs a file", "q/d needs a file")
+    assert list(module.make_possible("p/a", "quick", {}, said.append)) == ["p/a"]
     assert len(said) == 1

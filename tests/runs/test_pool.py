@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from regard.runs import RunConfig, assemble, local
+from regard.runs import RunConfig, assemble, local, pool
 from regard.runs.orders import Orders
 
 
@@ -37,6 +37,9 @@ class Worker:
 
     def __exit__(self, *_: object) -> None: ...
 
+    def poll(self) -> None:
+        return None
+
     def wait(self) -> int:
         return self.code
 
@@ -48,6 +51,7 @@ class Monitor:
     def __init__(self) -> None:
         self.done: list[RunConfig] = []
         self.numbers: list[tuple[object, ...]] = []
+        self.given_up: list[tuple[RunConfig, tuple[str, ...]]] = []
 
     def expect(self, count: int) -> None: ...
 
@@ -56,6 +60,9 @@ class Monitor:
 
     def finished(self, config: RunConfig) -> None:
         self.done.append(config)
+
+    def failed(self, config: RunConfig, faults: Iterable[str]) -> None:
+        self.given_up.append((config, tuple(faults)))
 
 
 PROGRESS = {"event": "progress", "numbers": [1, 2, 0.5, None]}
@@ -72,10 +79,10 @@ def employ(
 ) -> tuple[list[str], Monitor]:
     """What one thread of workers, which come in this order, makes of some runs."""
     coming: Iterator[Worker] = iter(workers)
-    monkeypatch.setattr(local, "start_worker", lambda environment: next(coming))
+    monkeypatch.setattr(pool, "start_worker", lambda environment, module: next(coming))
     monitor = Monitor()
-    pool = local._Pool(configs, Orders(Path("root"), 1, monitor, "preset"))
-    return pool.work(1), monitor
+    trainers = local._Trainers(configs, Orders(Path("root"), 1, monitor, "preset"))
+    return trainers.work(1), monitor
 
 
 def test_a_worker_does_one_run_after_the_other(
@@ -98,6 +105,7 @@ def test_a_worker_that_dies_is_replaced_and_told_of(
     (fault,) = faults
     assert configs[1].name in fault and "code -9" in fault and "last checkpoint" in fault
     assert monitor.done == [configs[0], configs[2]]
+    assert monitor.given_up == [(configs[1], (fault,))]
     assert dying.killed and other.killed, "whoever may still be there is ended"
 
 
@@ -107,6 +115,7 @@ def test_a_run_that_fails_does_not_stop_the_others(
     worker = Worker({"event": "failed", "faults": ["One.", "Two."]}, DONE, DONE)
     faults, monitor = employ([worker], configs, monkeypatch)
     assert faults == ["One.", "Two."] and monitor.done == configs[1:]
+    assert monitor.given_up == [(configs[0], ("One.", "Two."))]
 
 
 def test_workers_that_cannot_be_started_are_a_fault(
@@ -133,12 +142,13 @@ def test_an_interrupt_ends_all_workers(
         def join(self, timeout: float) -> None:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(local, "Thread", Waiting)
-    pool = local._Pool(configs, Orders(Path("root"), 2))
-    pool.workers = [Worker(), Worker()]  # type: ignore[list-item]
+    monkeypatch.setattr(pool, "Thread", Waiting)
+    trainers = local._Trainers(configs, Orders(Path("root"), 2))
+    trainers.workers = [Worker(), Worker()]  # type: ignore[list-item]
     with pytest.raises(KeyboardInterrupt):
-        pool.work(2)
-    assert pool.waiting == [] and all(worker.killed for worker in pool.workers)  # type: ignore[attr-defined]
+        trainers.work(2)
+    assert trainers.waiting == []
+    assert all(worker.killed for worker in trainers.workers)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("jobs", "apart"), [(1, False), (2, True), (9, True)])
@@ -160,7 +170,7 @@ def test_one_job_is_done_in_this_process(
         here.append(config)
         return ("from here",)
 
-    monkeypatch.setattr(local, "_Pool", Pool)
+    monkeypatch.setattr(local, "_Trainers", Pool)
     monkeypatch.setattr(local, "train_in_this_process", train)
     faults = local.train_locally(configs, Orders(Path("root"), jobs))
     assert asked == ([min(jobs, 3)] if apart else [])

@@ -60,7 +60,7 @@ class Stream(io.StringIO):
 
 def serve(order: dict[str, Any]) -> tuple[list[dict[str, Any]], int]:
     news = Stream()
-    worker._serve(order, news)
+    worker._serve(worker.train, order, news)
     return [json.loads(line) for line in news.getvalue().splitlines()], news.flushed
 
 
