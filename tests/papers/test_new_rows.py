@@ -11,11 +11,13 @@ import pytest
 import torch
 from scipy import stats
 
+from regard.instruments.components._terms import TERMS
 from regard.models.transformer import Transformer, TransformerConfig
 from regard.papers import EXPERIMENTS, ledger
 from regard.papers.across import hf, seeds, transformer_guidance, transformer_lexical
 from regard.papers.across import transformer_terms as terms
 from regard.papers.across._positions import count_found
+from regard.papers.across._transformers import CROSSING
 from regard.papers.across.order import Course
 from regard.papers.aitken2021 import own_predictions
 from regard.papers.baan2019 import tables
@@ -203,7 +205,7 @@ def test_the_most_timed_head_decides(
     best: float, lost: float, verdict: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def share_heads(seed: int) -> dict[tuple[str, int], float]:
-        return {(site, head): 0.25 for site in terms.CROSSING for head in range(4)} | {
+        return {(site, head): 0.25 for site in CROSSING for head in range(4)} | {
             ("decoder.1.cross", seed): best,
             ("decoder.0.cross", 3): 0.1,
         }
@@ -216,7 +218,7 @@ def test_the_most_timed_head_decides(
     monkeypatch.setattr(terms, "record", lambda run, **_: run.seed)
     monkeypatch.setattr(terms, "share_heads", share_heads)
     monkeypatch.setattr(terms, "ablate", ablate)
-    shares = SimpleNamespace(estimates=lambda: {term: near(0.1) for term in terms.TERMS})
+    shares = SimpleNamespace(estimates=lambda: {term: near(0.1) for term in TERMS})
     monkeypatch.setattr(terms, "breakdown", lambda seen, site: shares)
     runs: Any = {
         "escan": [SimpleNamespace(seed=s, metrics={"token_accuracy": 0.99}) for s in range(3)]
@@ -274,7 +276,7 @@ def test_a_position_with_the_same_word_will_do() -> None:
 def test_profiles_that_go_together_decide(
     turned: bool, right: float, verdict: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shape = np.linspace(0.0, 0.2, 2 * len(hf.TERMS))
+    shape = np.linspace(0.0, 0.2, 2 * len(TERMS))
     steps = np.array(SPREAD)[:, None] / 10
 
     def profile(seen: list[str]) -> np.ndarray:
