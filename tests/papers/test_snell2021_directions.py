@@ -15,6 +15,7 @@ from regard.instruments.words.links import Alignment
 from regard.papers import EXPERIMENTS, ledger
 from regard.papers.snell2021 import _compared, _learning, _with_sets, aer, heads, ibm, keyword
 from regard.papers.snell2021 import agreement as tables
+from regard.papers.snell2021 import bleu as in_bleu
 from regard.papers.snell2021 import optimal as best
 from regard.papers.snell2021._aligned_text import Aligned
 from regard.papers.snell2021._compared import Cell, Models
@@ -381,7 +382,7 @@ class Table2:
         }
 
     def xi_by_rank(self, turn: int) -> dict[str, tuple[float, bool]]:
-        names = (XI[0], *MORE_XI)
+        names = (XI[0], *MORE_XI, XI[2])
         return {name: (0.4 + k / 50 + turn / 100, True) for k, name in enumerate(names)}
 
     def trend(self, turn: int) -> dict[int, float]:
@@ -470,23 +471,32 @@ def test_claims_of_agreement_turn(monkeypatch: Patch, tiny: DataSet) -> None:
 
 def test_xi_in_bleu(monkeypatch: Patch) -> None:
     monkeypatch.setitem(SETS, "multi30k", DataSet("Tiny", "tiny", "translation", {}))
-    asked: dict[str, Any] = {}
+    asked: list[Any] = []
 
-    def compare(self: Any, name: str, runs: Any, scale: str, **more: Any) -> Any:
-        asked.update(more)
-        return Table2()
+    class Trained(Table2):
+        """On sentences of training every ξ is another: no measure may come from here."""
 
-    levels = {XI[0]: 11.0, XI[1]: 16.0, XI[2]: 38.0}
+        def xi(self, turn: int) -> dict[str, tuple[float, bool]]:
+            return dict.fromkeys(levels, (1.0 + turn, True))
+
+    def compare(self: Any, name: str, runs: Any, scale: str, *part: Any, **more: Any) -> Any:
+        asked.append((name, part[:1]))
+        return Trained() if part else Table2()
+
+    levels = {XI[0]: 11.0, XI[1]: 16.0, XI[2]: 38.0, MORE_XI[0]: 12.5, MORE_XI[1]: 13.5}
     monkeypatch.setattr(Table2, "xi", lambda self, k: {n: (v + k, True) for n, v in levels.items()})
     monkeypatch.setattr(_with_sets.WithSets, "find_sets", lambda self, scale: {"multi30k": Path()})
     monkeypatch.setattr(_with_sets.WithSets, "compare", compare)
-    found = measure("snell2021/bleu", {}).measures["snell.bleu"]
+    monkeypatch.setattr(in_bleu, "draw_sentences", lambda task, split, most: (task, split))
+    runs: Any = {"multi30k attention": [SimpleNamespace(task=lambda: "its task")]}
+    found = measure("snell2021/bleu", runs).measures["snell.bleu"]
+    assert asked == [("multi30k", ()), ("multi30k", ("train",))]
     same(found["multi30k_xi_uniform"], [11, 12])
     same(found["multi30k_xi_beta"], [16, 17])
     same(found["multi30k_xi_best"], [38, 39])
-    assert asked["whole"] is False and verdict("snell.bleu", found) == "reproduced"
+    assert verdict("snell.bleu", found) == "reproduced"
     levels[XI[0]], levels[XI[1]] = levels[XI[1]], levels[XI[0]]
-    turned = measure("snell2021/bleu", {}).measures["snell.bleu"]
+    turned = measure("snell2021/bleu", runs).measures["snell.bleu"]
     assert verdict("snell.bleu", turned) == "not reproduced"
 
 
