@@ -9,7 +9,7 @@ from regard.papers.aitken2021.one_to_one import OF_PATHS, plan_one_to_one
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Measures, Plan, Runs, Scale
 from regard.papers.framework.measures import read_share
 
-# The teacher's words at first, then the model's own: found on seeds 100 and 101 (docs/recipes.md).
+# The teacher's words at first, then the model's own: a first guess (docs/recipes.md).
 RECIPE: dict[str, object] = {"forcing": "scheduled", "schedule": "inverse-sigmoid"}
 
 
