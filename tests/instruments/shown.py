@@ -38,7 +38,9 @@ def describe(value: Any) -> Any:
         return re.sub(r"[\d.]+", "#", value)  # numbers in sentences are rounded
     if isinstance(value, Real) and not isinstance(value, bool):
         return float(f"{float(value):.5g}")
-    return value if value is None or isinstance(value, bool) else str(value)
+    if value is None or isinstance(value, bool):
+        return value
+    return getattr(value, "__name__", type(value).__name__)  # where it is in memory says nothing
 
 
 def _describe_row(row: Sequence[Any]) -> Any:
