@@ -430,13 +430,17 @@ def test_measures_of_agreement(tiny: DataSet) -> None:
     same(found["tiny_alpha_beta"], [0.45, 0.47])
     for short, column in zip(("xi_uniform", "xi_beta", "xi_best"), XI, strict=True):
         same(found[f"tiny_{short}"], [turn[column][0] for turn in map(Table2().xi, range(2))])
+    same(found["tiny_xi_proxy"], [0.62, 0.63])
+    same(found["tiny_xi_saliency"], [0.64, 0.65])
     same(found["least_over_shuffled"], [3.0, 1.7])
     same(found["farthest"], [0.10])  # |.50 − .40|
     same(tables._measure_agreements(rows, "trained")["farthest"], [0.18])  # |.32 − .50|
     taus = tables._measure_taus(rows)
     same(taus["least_tau"], [0.07, 0.05])
     same(taus["farthest"], [0.10])
-    assert f"tiny_{tables.NAMES[COLUMNS[3]]}" not in taus
+    assert f"tiny_{tables.NAMES[COLUMNS[3]]}" not in taus and "tiny_xi_beta" not in taus
+    for k, short in enumerate(("xi_uniform", "xi_proxy", "xi_saliency", "xi_best")):
+        same(taus[f"tiny_{short}"], [0.4 + k / 50, 0.41 + k / 50])
     frozen = tables._measure_frozen(rows)
     same(frozen["tiny_frozen"], [0.12, 0.18])
     same(frozen["least_difference"], [0.18, 0.16])
@@ -493,6 +497,8 @@ def test_xi_in_bleu(monkeypatch: Patch) -> None:
     assert asked == [("multi30k", ()), ("multi30k", ("train",))]
     same(found["multi30k_xi_uniform"], [11, 12])
     same(found["multi30k_xi_beta"], [16, 17])
+    same(found["multi30k_xi_proxy"], [12.5, 13.5])
+    same(found["multi30k_xi_saliency"], [13.5, 14.5])
     same(found["multi30k_xi_best"], [38, 39])
     assert verdict("snell.bleu", found) == "reproduced"
     levels[XI[0]], levels[XI[1]] = levels[XI[1]], levels[XI[0]]
