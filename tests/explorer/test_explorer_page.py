@@ -23,6 +23,7 @@ from regard.tasks.typed import read_typed
 
 SOURCE, TARGET = "A B C A B", "1 2 3 1 2"
 Open = Callable[..., Any]
+PATIENCE = 120.0  # seconds: machines may be busy with other work
 
 
 @pytest.fixture
@@ -34,13 +35,14 @@ def open_page(browser: Any, address: str) -> Iterator[Open]:
     def visit(width: int = 1280, height: int = 720, scheme: str = "light", **state: Any) -> Any:
         page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
         pages.append(page)
+        page.set_default_timeout(1000 * PATIENCE)
         page.on("console", lambda m: faults.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda error: faults.append(str(error)))
         host = urlsplit(address).netloc
         page.on("request", lambda r: None if _is_own(r.url, host) else faults.append(r.url))
         fragment = "&".join(f"{name}={quote(str(value))}" for name, value in state.items())
         page.goto(f"{address}#{fragment}")
-        page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
+        page.wait_for_selector("body[data-ready=yes]", timeout=1000 * PATIENCE)
         return page
 
     yield visit
@@ -49,7 +51,7 @@ def open_page(browser: Any, address: str) -> Iterator[Open]:
     assert not faults
 
 
-def until(page: Any, condition: str, seconds: float = 30) -> None:
+def until(page: Any, condition: str, seconds: float = PATIENCE) -> None:
     """Wait until an expression holds; asked from outside, as the page's policy allows no eval."""
     last = monotonic() + seconds
     while not page.evaluate(f"Boolean({condition})"):
@@ -333,7 +335,7 @@ def test_an_instrument_is_put_on_all_seeds(
     page = open_page(thing=names["aed 0"], view="instruments", instrument="sizes")
     page.wait_for_selector("#measure")
     page.click("#measure")
-    page.wait_for_selector("#measured", timeout=60_000)
+    page.wait_for_selector("#measured", timeout=1000 * PATIENCE)
     both = [regard.load_run(runs / names[f"aed {s}"]) for s in (0, 1)]
     table = regard.inspect(both, "sizes").table().cells()
     assert page.locator("#measured tbody tr").first.locator("td").all_inner_texts() == table[0]
