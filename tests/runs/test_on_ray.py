@@ -17,7 +17,7 @@ import pytest
 
 from regard.errors import RegardError
 from regard.runs import Run, RunConfig, assemble, execute, run_all
-from regard.runs.ray_node import ALONE
+from regard.runs.ray_node import ALONE, Mailbox
 
 os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # Ray's word for loopback only
 os.environ.setdefault("RAY_worker_niceness", "0")  # else workers wait for all that runs besides
@@ -97,15 +97,20 @@ class When:
         """Nothing."""
 
 
-def workers() -> list[int]:
-    """The processes that train, of those that this test began."""
+def processes(name: str) -> list[int]:
+    """The processes with this in their command, of those that this test began."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             ours = MARK.encode() in (folder / "environ").read_bytes()
-            if ours and b"regard.runs.worker" in (folder / "cmdline").read_bytes():
+            if ours and name.encode() in (folder / "cmdline").read_bytes():
                 found.append(int(folder.name))
     return found
+
+
+def workers() -> list[int]:
+    """The processes that train."""
+    return processes("regard.runs.worker")
 
 
 def test_the_bits_do_not_depend_on_the_place(cluster: Any, tmp_path: Path) -> None:
@@ -136,6 +141,29 @@ def test_dead_nodes_and_workers_cost_nothing(cluster: Any, tmp_path: Path) -> No
             cluster.remove_node(node, allow_graceful=False)
     assert monitor.acted, "all runs were done before anything was killed"
     agree(runs, tmp_path / "alone")
+
+
+def test_a_dead_mailbox_costs_nothing(cluster: Any, tmp_path: Path) -> None:
+    def strike() -> None:
+        (mailbox,) = processes("ray::Mailbox")
+        os.kill(mailbox, signal.SIGKILL)
+
+    monitor = When(strike, 2)
+    runs = run_all(configs(2, 1000), tmp_path / "ray", monitor=monitor, on="ray")
+    assert monitor.acted, "all runs were done before anything was killed"
+    agree(runs, tmp_path / "alone")
+
+
+def test_news_come_once_and_are_kept_until_they_were_heard() -> None:
+    mailbox = Mailbox()
+    for stamp, event in [("a", {"event": "files"}), ("a", {"event": "files"}), ("b", {})]:
+        mailbox.put("run", event, stamp)
+    both = [("run", {"event": "files"}), ("run", {})]
+    assert mailbox.take(0) == both
+    assert mailbox.take(0) == both, "the first answer may have been lost"
+    mailbox.put("other", {}, "c")
+    assert mailbox.take(2) == [("other", {})]
+    assert mailbox.take(3) == []
 
 
 def test_a_driver_that_was_killed_goes_on(cluster: Any, tmp_path: Path) -> None:

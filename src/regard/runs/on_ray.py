@@ -25,12 +25,18 @@ from regard.runs.local import train_in_this_process
 from regard.runs.members import environment_for, is_portable, modules_of
 from regard.runs.orders import Orders
 from regard.runs.parcels import files_of, pack, receive, spell_out
-from regard.runs.ray_node import MARK, Mailbox, describe_node, own_versions, train_on_node
+from regard.runs.ray_node import (
+    BETWEEN,
+    MARK,
+    PATIENCE,
+    Mailbox,
+    describe_node,
+    own_versions,
+    train_on_node,
+)
 from regard.runs.run import Run
 
 DEATHS = 10  # of workers or nodes under one run, after which it is given up
-PATIENCE = 60.0  # seconds that a node has to say what it is
-BETWEEN = 0.2  # seconds between two looks
 
 
 class TrainOnRay:
@@ -106,8 +112,7 @@ class _Driver:
     def work(self) -> list[str]:
         """Have it all done; returns the faults."""
         alone = self._look_round()
-        here = self._on(self.ray.get_runtime_context().get_node_id(), soft=True)
-        self.mailbox = self.ray.remote(num_cpus=0)(Mailbox).options(**here).remote()
+        self._open_mailbox()
         self.contents = self._put_files() if alone else {}
         self.alone, self.waiting = alone, list(reversed(self.configs))
         try:
@@ -122,6 +127,12 @@ class _Driver:
         finally:
             self._leave()
         return self.faults
+
+    def _open_mailbox(self) -> None:
+        """Where the news of all nodes come in: a process beside this one."""
+        here = self._on(self.ray.get_runtime_context().get_node_id(), soft=True)
+        self.mailbox = self.ray.remote(num_cpus=0)(Mailbox).options(**here).remote()
+        self.heard, self.answered = 0, time.monotonic()
 
     def _on(self, node: str, soft: bool = False) -> dict[str, Any]:
         strategies = import_module("ray.util.scheduling_strategies")
@@ -186,7 +197,17 @@ class _Driver:
 
     def _hear(self) -> None:
         ended, _ = self.ray.wait(list(self.flying), timeout=BETWEEN)
-        for name, event in self.ray.get(self.mailbox.take.remote()):
+        try:
+            news = self.ray.get(self.mailbox.take.remote(self.heard))
+        except self.ray.exceptions.ActorUnavailableError:  # it may be there again soon
+            if time.monotonic() > self.answered + PATIENCE:
+                raise
+            return
+        except self.ray.exceptions.ActorDiedError:
+            self._begin_anew()
+            return
+        self.heard, self.answered = self.heard + len(news), time.monotonic()
+        for name, event in news:
             if event["event"] == "files":
                 self._keep(name, event["files"])
             elif self.orders.monitor:
@@ -194,6 +215,16 @@ class _Driver:
         for ref in ended:
             if ref in self.flying:  # else it was given up
                 self._conclude(ref, self.flying.pop(ref))
+
+    def _begin_anew(self) -> None:
+        """The mailbox died, and news with it: all runs go on from what has arrived of them."""
+        lost, self.flying = self.flying, {}
+        for ref, name in lost.items():
+            self.ray.cancel(ref, force=True)
+            with suppress(KeyError):
+                self.held.pop(name).close()
+            self._try_again(name, {"code": "a lost mailbox"})
+        self._open_mailbox()
 
     def _keep(self, name: str, files: list[Any]) -> None:
         """Write what a node without the folder has sent; the folder is held meanwhile."""
@@ -214,8 +245,10 @@ class _Driver:
         try:
             news = self.ray.get(ref)
         except self.ray.exceptions.RayTaskError as error:
-            self._give_up(name, f"{name} ended unexpectedly.\n{error}")
-            return
+            if not isinstance(error.cause, self.ray.exceptions.RayActorError):
+                self._give_up(name, f"{name} ended unexpectedly.\n{error}")
+                return
+            news = {"event": "died", "code": "no way to the driver"}
         except self.ray.exceptions.RayError as error:
             news = {"event": "died", "code": type(error).__name__}
         if Run(self.root / name, self.configs[name]).done:  # also if it died just then

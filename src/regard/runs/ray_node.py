@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from importlib import import_module
@@ -12,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import uuid4
 
 from regard.errors import RegardError
 from regard.runs.config import NUMERICS, RunConfig
@@ -21,22 +23,33 @@ from regard.runs.parcels import Sender, move_files, receive
 
 MARK = ".regard-shared"  # a file in the folder of runs: who can read it shares the folder
 ALONE = "REGARD_SHARED"  # set to `no` on a node that is to write nothing into a shared folder
+PATIENCE = 60.0  # seconds that another process has to answer
+BETWEEN = 0.2  # seconds between two looks
 
 
 class Mailbox:
-    """An actor beside the driver that keeps the news of all nodes until the driver asks."""
+    """An actor beside the driver that keeps the news of all nodes until the driver has them.
+
+    A connection may break when a call was carried out and not yet answered, so that it is made
+    again: news that come twice are kept once, and are forgotten only when the driver says so.
+    """
 
     def __init__(self) -> None:
         self.news: list[tuple[str, dict[str, Any]]] = []
+        self.forgotten = 0
+        self.last: dict[str, str] = {}
 
-    def put(self, name: str, event: dict[str, Any]) -> None:
-        """Take news of the run `name`."""
-        self.news.append((name, event))
+    def put(self, name: str, event: dict[str, Any], stamp: str) -> None:
+        """Take news of the run `name`; `stamp` is another one for each news."""
+        if self.last.get(name) != stamp:
+            self.news.append((name, event))
+            self.last[name] = stamp
 
-    def take(self) -> list[tuple[str, dict[str, Any]]]:
-        """All news since the last time, in order."""
-        news, self.news = self.news, []
-        return news
+    def take(self, heard: int) -> list[tuple[str, dict[str, Any]]]:
+        """All news but the first `heard` that ever came, in order."""
+        del self.news[: heard - self.forgotten]
+        self.forgotten = heard
+        return self.news
 
 
 def shares_folder(root: str, mark: str, hashes: Mapping[str, str]) -> bool:
@@ -85,7 +98,14 @@ def train_on_node(
     name, config = order["name"], RunConfig.from_json(order["config"])
 
     def tell(**event: Any) -> None:
-        ray.get(mailbox.put.remote(name, event))  # one waits until it is there
+        stamp, until = uuid4().hex, time.monotonic() + PATIENCE
+        while True:
+            try:
+                return ray.get(mailbox.put.remote(name, event, stamp))  # one waits for the answer
+            except ray.exceptions.ActorUnavailableError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(BETWEEN)
 
     with ExitStack() as stack:
         if shares_folder(order["root"], order["mark"], order["hashes"]):
