@@ -15,7 +15,9 @@ from regard.papers import EXPERIMENTS, ledger
 from regard.papers.across import bottleneck, directions, guidance, hf, order, prediction
 from regard.papers.across._positions import share_attended, share_lexical
 from regard.recordings.record import record
-from regard.recordings.recording import Recording
+from regard.recordings.recording import Metadata, Recording
+from regard.recordings.site import Site
+from regard.recordings.storage import InMemory
 from regard.runs import Run, RunConfig, assemble, execute
 from regard.statistics import Estimate
 
@@ -300,3 +302,24 @@ def test_a_look_gives_words_then_attention_then_time(monkeypatch: pytest.MonkeyP
     found: Any = order.look("run", 30)  # type: ignore[arg-type]
     assert found == ((0.1, None), (0.2, None), 0.03)
     assert asked["checkpoint"] == 30 and asked["inputs"] == "teacher"
+
+
+def test_steps_without_a_word_or_a_source_do_not_count() -> None:
+    """Two steps are padding, one comes from nowhere: of the other three two are found."""
+    weights = np.zeros((2, 1, 3, 3), np.float32)
+    for sample, places in enumerate(([0, 1, 2], [2, 0, 0])):
+        weights[sample, 0, range(3), places] = 1.0
+    arrays = {
+        "encoder.words": np.array([[3, 4, 5], [3, 4, 5]]),
+        "encoder.mask": np.ones((2, 3), bool),
+        "decoder.words": np.array([[1, 3, 4], [1, 0, 0]]),
+        "decoder.mask": np.array([[True, True, True], [True, False, False]]),
+        "alignment": np.array([[0, -1, 1], [2, 0, 0]]),
+        "attention.weights": weights,
+        "lexical": weights[:, 0],
+    }
+    words = ("<PAD>", "<SOS>", "<EOS>", "a", "b", "c")
+    made = Recording(InMemory(arrays), Metadata(words, words, {"attention": Site()}))
+    assert share_attended(made) == pytest.approx(2 / 3)
+    assert share_lexical(made) == pytest.approx(2 / 3)
+    assert share_attended(made, np.array([[1, 1, -1], [2, 0, 0]])) == pytest.approx(2 / 3)
