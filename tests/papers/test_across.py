@@ -214,6 +214,19 @@ def test_what_is_lost_by_length_decides(
     assert own["x.bottleneck-terms"]["carried_from"].values == (first,) * 3
 
 
+def test_words_of_a_length_are_counted_by_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bottleneck, "TRIALS", 20)
+    small = {"hidden": 8, "updates": 30, "batch": 8, "held_out": 10, "evaluate_every": 30}
+    run = execute(assemble("reversal", "chapter36", 0, small), tmp_path)
+    found = bottleneck.measure_words([run], 6)
+    rows = bottleneck.vary_task(run, held_out=20, shortest=6, longest=6).split("test")
+    assert (rows.target_lengths == 7).all() and len(rows) == 20
+    said = run.model()(rows.source, rows.source_lengths, rows.inputs).logits.argmax(dim=2)
+    assert found.values == pytest.approx([(said == rows.target).float().mean().item()])
+
+
 def test_where_nothing_is_lost_or_held_the_lengths_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     level = {n: Estimate.share([0.3, 0.4]) for n in bottleneck.LENGTHS}
     monkeypatch.setattr(bottleneck, "ablate_lengths", lambda runs: (level, level))

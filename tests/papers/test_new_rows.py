@@ -320,3 +320,15 @@ def test_beta_of_a_layer_is_that_of_numpy() -> None:
         logits = weights["readout.weight"] @ state + weights["readout.bias"]
         wanted = logits[targets[sample, step]] - np.log(np.exp(logits).sum())
         assert found[sample, step, place] == pytest.approx(wanted, abs=1e-5)
+
+
+def test_a_layer_is_followed_by_the_head_that_is_best_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = {0: [(0.1, [0.5, 0.2]), (0.2, [0.9, 0.1])], 7: [(0.3, [0.4, 0.6]), (0.6, [0.8, 0.3])]}
+    monkeypatch.setattr(transformer_lexical, "look_layers", lambda run, update: seen[update])
+    run: Any = SimpleNamespace(checkpoints=lambda: [0, 7])
+    first, second = transformer_lexical.follow_layers(run)
+    assert first.updates == second.updates == (0, 7)
+    assert first.values.tolist() == [[0.1, 0.2], [0.3, 0.6]]
+    assert second.values.tolist() == [[0.2, 0.9], [0.6, 0.8]]
