@@ -23,11 +23,11 @@ DEFAULTS = {
 }  # fmt: skip
 
 
-def sigmoid(x: Array) -> Array:
+def sigmoid(x: Array) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
-def norm(x: Array, scale: Array, shift: Array | float = 0.0, epsilon: float = 1e-9) -> Array:
+def norm(x: Array, scale: Array, shift: Array | float = 0.0, epsilon: float = 1e-9) -> Any:
     return (x - x.mean()) / np.sqrt(x.var() + epsilon) * scale + shift
 
 
@@ -130,7 +130,7 @@ class Marian:
         found = self.arrays[name].astype(np.float64)
         return found[0] if found.shape[0] == 1 else found
 
-    def cell(self, name: str, x: Array | None, s: Array) -> Array:
+    def cell(self, name: str, x: Array | None, s: Array) -> Any:
         """r, z = σ(…), h = tanh(xW + r·sU + b), (1 − z)·h + z·s; biases as each kind has them."""
         decoder = name.startswith("decoder")
         final = bool(re.fullmatch(r"decoder_cell([2-9])", name))
@@ -190,7 +190,7 @@ class Marian:
             xs = out
         return xs
 
-    def dense(self, name: str, x: Array, number: str = "") -> Array:
+    def dense(self, name: str, x: Array, number: str = "") -> Any:
         y, b = x @ self[f"{name}_W{number}"], self[f"{name}_b{number}"]
         if self.norms and self.said["type"] == "nematus":
             return norm(y + b, self[f"{name}_ln_s{number}"], self[f"{name}_ln_b{number}"], 1e-5)
@@ -205,7 +205,7 @@ class Marian:
             return [norm(k, self["decoder_att_gamma1"], b) for k in found]
         return [k + b for k in found]
 
-    def query(self, s: Array) -> Array:
+    def query(self, s: Array) -> Any:
         q = s @ self["decoder_W_comb_att"]
         if self.norms and self.said["type"] == "nematus":
             return norm(q, self["decoder_W_comb_att_lns"], self["decoder_W_comb_att_lnb"], 1e-5)
