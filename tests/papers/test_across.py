@@ -31,7 +31,7 @@ def shrink(config: RunConfig) -> RunConfig:
     sizes = {"hidden": 12} | ({"decoder_embedding": 12} if embeddings[1] else {})
     if embeddings[0] and not embeddings[1]:
         sizes["embedding"] = 12
-    held = {"held_out": 40} if config.task_name != "lookup" else {}
+    held = {} if config.task_name in ("lookup", "translation") else {"held_out": 40}
     return replace(
         config,
         model=config.model.model_copy(update=sizes),
