@@ -101,7 +101,8 @@ def train_on_node(
         stamp, until = uuid4().hex, time.monotonic() + PATIENCE
         while True:
             try:
-                return ray.get(mailbox.put.remote(name, event, stamp))  # one waits for the answer
+                ray.get(mailbox.put.remote(name, event, stamp))  # one waits for the answer
+                return
             except ray.exceptions.ActorUnavailableError:
                 if time.monotonic() > until:
                     raise
