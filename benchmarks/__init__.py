@@ -9,6 +9,7 @@ from benchmarks import recurrences as recurrences
 from benchmarks import shards as shards
 from benchmarks import snell as snell
 from benchmarks import training as training
+from benchmarks import words as words
 from benchmarks.benchmark import BENCHMARKS, Benchmark
 
 __all__ = ["BENCHMARKS", "Benchmark"]
