@@ -2,6 +2,7 @@
 
 from benchmarks import corpora as corpora
 from benchmarks import explorer as explorer
+from benchmarks import growth as growth
 from benchmarks import instruments as instruments
 from benchmarks import lookup as lookup
 from benchmarks import models as models

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from threading import Thread
@@ -223,7 +224,8 @@ def hash_shards(folder: Path) -> list[str]:
 
 
 def test_shards_are_recorded_and_added_up_whatever_dies(cluster: Any, tmp_path: Path) -> None:
-    run = execute(configs(1, 5)[0], tmp_path / "runs")
+    config = assemble("reversal", "aed", 0, {**SMALL, "updates": 5})
+    run = execute(config, tmp_path / "runs")
     here = regard.record(run, n=90, out=tmp_path / "here", shards=6, jobs=1)
     doomed = add_node(cluster, REGARD_TEST_NODE="doomed")
     struck = []
@@ -247,20 +249,21 @@ def test_shards_are_recorded_and_added_up_whatever_dies(cluster: Any, tmp_path: 
 
     alone = processes("regard.recordings.worker", f"{ALONE}=no")
     assert not alone, "a node without the folder was asked to write to it"
+    here, there = (replace(one, rows=15) for one in (here, there))  # pieces as small as shards
     plain = here.inspect("breakdown", jobs=1)
     asked = regard.inspect(there, "breakdown", on="ray")
     assert asked.to_json() == plain.to_json()
     sums = tmp_path / "there" / "sums"
     kept = {path: path.stat().st_mtime_ns for path in sums.glob("*.safetensors")}
-    assert len(kept) == len(list((tmp_path / "here" / "sums").glob("*.safetensors"))) > 6
-    regard.inspect(tmp_path / "there", "breakdown", on="ray")
+    assert len(kept) == len(list((tmp_path / "here" / "sums").glob("*.safetensors"))) == 12
+    regard.inspect(there, "breakdown", on="ray")
     assert kept == {path: path.stat().st_mtime_ns for path in sums.glob("*.safetensors")}
 
 
 def test_shards_need_a_folder_that_nodes_share(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = execute(configs(1, 5)[0], tmp_path / "runs")
+    run = execute(assemble("reversal", "aed", 0, {**SMALL, "updates": 5}), tmp_path / "runs")
     monkeypatch.setattr("regard.runs.ray_pool.mark_folder", lambda root: "another")
     with pytest.raises(RegardError, match=r"No node of the cluster sees .*there"):
         regard.record(run, n=8, out=tmp_path / "there", shards=2, on="ray")
