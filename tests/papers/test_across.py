@@ -210,6 +210,18 @@ def test_what_is_lost_by_length_decides(
     own = bottleneck.BottleneckTermsExperiment().measure(runs, "quick").measures
     assert ledger()["x.bottleneck-terms"].verdict(own["x.bottleneck-terms"]) == verdict
     assert own["x.bottleneck-terms"]["held_by_fixed"].values == (25, 25, 8)
+    first = {0.05: 13.0, 0.3: 5.0, 0.6: 5.0}[short]
+    assert own["x.bottleneck-terms"]["carried_from"].values == (first,) * 3
+
+
+def test_where_nothing_is_lost_or_held_the_lengths_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    level = {n: Estimate.share([0.3, 0.4]) for n in bottleneck.LENGTHS}
+    monkeypatch.setattr(bottleneck, "ablate_lengths", lambda runs: (level, level))
+    monkeypatch.setattr(bottleneck, "measure_words", lambda runs, n: level[n])
+    runs: Any = {"attention": [0, 1], "fixed": [0, 1]}
+    own = bottleneck.BottleneckTermsExperiment().measure(runs, "quick").measures
+    assert own["x.bottleneck-terms"]["held_by_fixed"].values == (0, 0)
+    assert own["x.bottleneck-terms"]["carried_from"].values == (26, 26), "one beyond the longest"
 
 
 def test_shares_and_losses_of_every_condition(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,6 +42,18 @@ def test_absurd_settings(task: str, model: str, settings: dict[str, Any], tmp_pa
     assert time.monotonic() - began < 30
 
 
+def test_neither_task_nor_model_is_made_where_memory_is_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = assemble("reversal", "chapter36", 0, {})
+    task = config.make_task()
+    monkeypatch.setattr(memory, "available_memory", lambda: 1000)
+    with pytest.raises(RegardError, match="of memory"):
+        config.make_task()
+    with pytest.raises(RegardError, match="of memory"):
+        config.make_model(task)
+
+
 def test_what_is_reckoned_is_a_lower_bound() -> None:
     """Against the weights of a model that is made: all that Adam needs for them."""
     for settings in (

@@ -40,6 +40,15 @@ def test_pieces_cut_padding_away() -> None:
     assert len(batch[:0]) == 0
 
 
+def test_all_that_belongs_to_a_target_is_cut_with_it() -> None:
+    batch = collate([[3, 2]] * 2, [[3, 2], [3, 4, 5, 2]], [[0, 1], [0, 1, 0, 1]])
+    batch = replace(batch, fed=torch.tensor([[1, 7, 0, 0], [1, 8, 9, 6]]))
+    short = batch[:1]
+    assert short.target.tolist() == [[3, 2]]
+    assert short.fed is not None and short.fed.tolist() == [[1, 7]]
+    assert short.alignment is not None and short.alignment.tolist() == [[0, 1]]
+
+
 def test_alignments_turn_with_their_source() -> None:
     batch = collate([[3, 4, 5, 2], [3, 2]], [[6, 7, 8, 2], [6, 2]])
     aligned = replace(batch, alignment=torch.tensor([[0, 1, -1, 3], [0, 1, -1, -1]]))

@@ -134,6 +134,18 @@ def test_a_cache_that_cannot_be_written_is_done_without(
     assert len(translation(source=written(tmp_path / "f", PAIRS)).source_vocabulary) == 60
 
 
+def test_a_sentence_of_just_the_longest_size_stays(tmp_path: Path) -> None:
+    path = written(tmp_path / "f", PAIRS)
+    whole = translation(source=path).rows["train"].padded()
+    sources, targets = whole.source_lengths - 2, whole.target_lengths - 1  # without start and end
+    for longest in range(int(targets.min()), int(targets.max()) + 1):
+        kept = translation(source=path, longest=longest).rows["train"].padded()
+        fits = (sources <= longest) & (targets <= longest)
+        if fits.any():
+            assert len(kept) == int(fits.sum()), longest
+            assert kept.source_lengths.tolist() == whole.source_lengths[fits].tolist()
+
+
 def test_sizes_that_do_not_fit_the_text(tmp_path: Path) -> None:
     path = written(tmp_path / "f", PAIRS)
     many, few = faults(source=path, pieces=5000)[0], faults(source=path, pieces=10)[0]

@@ -156,6 +156,8 @@ def test_pieces_become_words() -> None:
     assert summed.values[0, 1, 0] == pytest.approx(values[0, 3, :3].sum())
     assert highest.values[0, 0, 0] == values[0, :3, :3].max()
     assert summed.values[1, 0, 1] == values[1, 0, 1]
+    empty = pool_pieces(Scores.of(np.zeros((2, 0, 5))), numbers, np.zeros((2, 0), int))
+    assert empty.values.shape == (2, 0, 2)
 
 
 def test_a_recording_has_its_own_links(tmp_path: Path) -> None:
