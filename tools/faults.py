@@ -16,7 +16,7 @@ COMPARISONS = {"Lt": "<=", "LtE": "<", "Gt": ">=", "GtE": ">", "Eq": "!=", "NotE
 COMPARISONS |= {"Is": "is not", "IsNot": "is", "In": "not in", "NotIn": "in"}
 OPERATORS = {"Add": "-", "Sub": "+", "Mult": "/", "Div": "*", "MatMult": "*", "Mod": "*"}
 OPERATORS |= {"FloorDiv": "*", "Pow": "*", "BitAnd": "|", "BitOr": "&"}
-SYMMETRIC = ("min", "max", "np.minimum", "np.maximum", "torch.equal", "np.array_equal")
+SYMMETRIC = ("min", "max", "np.minimum", "np.maximum", "torch.equal", "np.array_equal", "torch.mul")
 NAMES = {"mean": "sum", "sum": "mean", "min": "max", "max": "min", "argmax": "argmin"}
 NAMES |= {"argmin": "argmax", "any": "all", "all": "any", "exp": "log", "tanh": "sigmoid"}
 
@@ -148,7 +148,7 @@ class Finder(ast.NodeVisitor):
             if first != second:
                 self._call(node, name, [second, first, *rest], node.keywords, "two arguments")
         for keyword in node.keywords:
-            if keyword.arg not in (None, "strict", "description", "encoding", "exist_ok"):
+            if keyword.arg not in (None, "strict", "description", "encoding", "exist_ok", "frozen"):
                 kept = [k for k in node.keywords if k is not keyword]
                 args = [self.source(a) for a in node.args]
                 self._call(node, name, args, kept, f"without {keyword.arg}")

@@ -84,7 +84,7 @@ def unknown(what: str, name: str, options: Iterable[str], older: Iterable[str] =
     they are matched, but not listed.
     """
     choices = sorted(options)
-    guess = nearest(name, [*choices, *older])
+    guess = nearest(str(name), [*choices, *older])
     hint = f" Did you mean '{guess}'?" if guess else ""
     if guess and len(choices) > MANY:
         return f"There is no {what} '{name}'.{hint} There are {len(choices)} others."

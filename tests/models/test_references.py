@@ -13,6 +13,7 @@ from regard.models import MODELS
 from regard.models.decoding import beam, greedy
 from regard.models.layers.attention import ATTENTIONS
 from regard.models.layers.cells import CELLS
+from regard.models.layers.readout import Readout
 from regard.models.seq2seq import Memory
 from regard.tasks.vocabulary import EOS, SOS
 
@@ -231,3 +232,11 @@ def test_dropout_is_for_training_only() -> None:
     assert not torch.equal(first, second)
     first, second = (built.eval()(source, lengths, inputs).logits for _ in range(2))
     assert torch.equal(first, second)
+
+
+def test_a_context_layer_is_there_whatever_the_sizes() -> None:
+    for context in (6, 9):
+        readout = Readout(6, context, 4, hidden=6, context_layer=True)
+        assert readout.context is not None and readout.context.weight.shape == (6, context)
+        assert readout.sizes == (6, 6)
+    assert Readout(6, 9, 4, hidden=6).context is None

@@ -249,6 +249,13 @@ def test_what_does_not_fit_is_told(settings: dict[str, Any], message: str) -> No
         assemble("reversal", "snell-translation", 0, settings)
 
 
+def test_one_head_is_not_too_wide_to_be_summed() -> None:
+    narrow = {"attention": "dot", "readout": "sum", "merge": "concatenate"}
+    assemble("reversal", "chapter36", 0, {**narrow, "heads": 1})
+    with pytest.raises(RegardError, match="too wide"):
+        assemble("reversal", "chapter36", 0, {**narrow, "attention": "bilinear", "heads": 2})
+
+
 def test_labels_and_one_vocabulary_are_asked_for() -> None:
     with pytest.raises(RegardError, match="two of them or more"):
         made("snell-classifier", "keyword", (9, 3))

@@ -20,6 +20,7 @@ from shown import hold
 import regard.papers
 from regard.models import MODELS
 from regard.papers import EXPERIMENTS
+from regard.papers.across._transformers import plan_transformer_multi30k
 from regard.papers.snell2021 import _with_sets
 from regard.papers.snell2021._data_sets import SETS
 from regard.runs import RunConfig
@@ -64,7 +65,7 @@ def test_plans(name: str, scale: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment = EXPERIMENTS[name]({})
     if experiment.lacks(scale):
         assert name in ("snell2021/agreement", "snell2021/bleu", "snell2021/optimal",
-                        "snell2021/aer")  # fmt: skip
+                        "snell2021/aer", "across/transformer-tasks")  # fmt: skip
         return  # their models are those below; aer's are read off its text
     plan = experiment.plan(scale)
     found = {condition: [len(runs), digest(runs)] for condition, runs in plan.items()}
@@ -82,6 +83,17 @@ def test_models_of_data_sets(name: str, scale: Any, monkeypatch: pytest.MonkeyPa
         for condition, runs in plan.items()
     }
     hold(FILE, f"models of {name} {scale}", kept, exact=True)
+
+
+@pytest.mark.parametrize("scale", ["quick", "full"])
+def test_transformers_that_translate(scale: Any) -> None:
+    runs = plan_transformer_multi30k(Path("data"), scale)
+    kept = [len(runs), sum(run.seed for run in runs), _letters(digest(runs))]
+    hold(FILE, f"Transformers on multi30k {scale}", kept, exact=True)
+    others = EXPERIMENTS["across/transformer-tasks"]({}).plan(scale)
+    guided = EXPERIMENTS["across/transformer-guidance"]().plan(scale)
+    assert others["lookup"] == guided["baseline"]  # trained once
+    assert others["escan"] == EXPERIMENTS["across/transformer-terms"]().plan(scale)["escan"]
 
 
 def _letters(text: str) -> str:

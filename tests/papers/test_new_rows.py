@@ -9,12 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from made import SEEDS, MadeResult, make_runs, measure, number
 from scipy import stats
 
 from regard.instruments.components._terms import TERMS
 from regard.models.transformer import Transformer, TransformerConfig
 from regard.papers import EXPERIMENTS, ledger
-from regard.papers.across import hf, seeds, transformer_guidance, transformer_lexical
+from regard.papers.across import (
+    hf,
+    seeds,
+    transformer_guidance,
+    transformer_lexical,
+    transformer_tasks,
+)
 from regard.papers.across import transformer_terms as terms
 from regard.papers.across._positions import count_found
 from regard.papers.across._transformers import CROSSING
@@ -244,6 +251,145 @@ def test_who_leads_in_each_layer_decides(
     assert judge("x.transformer-lexical", findings) == verdict
 
 
+FOUR = ("reversal", "escan", "lookup", "multi30k")
+
+
+def follow_made(run: Any, gold: Any) -> list[Course]:
+    """β of the last layer at 10, α at 20 and some; in the first layer the other way round."""
+    early, late = np.array([0, 0.8, 0.8, 0.8]), np.array([0, 0, 0.2, 0.6])
+    updates = (0, 10, 20 + run.seed, 40)
+    return [Course(updates, np.stack(pair, axis=1)) for pair in ((late, early), (early, late))]
+
+
+def test_shares_of_four_tasks_are_those_of_their_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def record(run: Any, **how: Any) -> Any:
+        asked.append((run.condition, how["n"], how["inputs"], how["sites"], how["split"]))
+        return run
+
+    def follow(run: Any, gold: Any) -> list[Course]:
+        asked.append((run.condition, gold if run.condition == "reversal" else gold.args))
+        return follow_made(run, gold)
+
+    monkeypatch.setattr(transformer_tasks, "record", record)
+    monkeypatch.setattr(
+        transformer_tasks, "breakdown", lambda seen, site: MadeResult(f"terms of {site}", seen)
+    )
+    monkeypatch.setattr(
+        transformer_tasks, "share_right", lambda run: number(run.condition, "right", run.seed)
+    )
+    monkeypatch.setattr(transformer_tasks, "follow_layers", follow)
+    runs = make_runs(FOUR)
+    found = measure("across/transformer-tasks", runs).measures["x.transformer-tasks"]
+    leads = measure("across/transformer-tasks", runs).measures["x.transformer-leads"]
+    splits = {name: "all" if name == "lookup" else None for name in FOUR}
+    assert {one for one in asked if len(one) == 5} == {
+        (name, 100, "teacher", "cross", split) for name, split in splits.items()
+    }
+    assert ("reversal", transformer_tasks.align_backwards) in asked
+    assert {one for one in asked if len(one) == 2 and one[0] == "multi30k"} == {
+        ("multi30k", (run,)) for run in runs["multi30k"]
+    }
+
+    def share(task: str, term: str, seed: int) -> float:
+        parts = [number(task, (f"terms of {site}", term), seed) for site in CROSSING]
+        return sum(parts) / 2
+
+    for seed in range(SEEDS):
+        falls = [share(task, "temporal-temporal", seed) for task in ("reversal", "multi30k")]
+        assert found["less_time"].values[seed] == pytest.approx(falls[0] - falls[1])
+        timeless = ("input-input", "input-delta", "delta-input", "delta-delta")
+        free = [
+            sum(share(task, term, seed) for term in timeless) for task in ("reversal", "multi30k")
+        ]
+        assert found["more_timeless"].values[seed] == pytest.approx(free[1] - free[0])
+        assert found["lookup_delta_input"].values[seed] == pytest.approx(
+            share("lookup", "delta-input", seed)
+        )
+        assert found["accuracy_escan"].values[seed] == number("escan", "right", seed)
+        # α is half-way three quarters into its last step, β half of its first.
+        half = (20 + seed) + 0.25 * (40 - 20 - seed)
+        assert leads["lead_multi30k_1"].values[seed] == pytest.approx(half - 5)
+        assert leads["lead_reversal_0"].values[seed] == pytest.approx(5 - half)
+    assert leads["final_lexical_reversal_1"].mean == pytest.approx(0.8)
+    assert leads["final_attention_reversal_1"].mean == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize(
+    ("time", "right", "verdict"),
+    [(0.2, 0.99, "reproduced"), (0.45, 0.99, "partly"), (0.7, 0.99, "not reproduced"),
+     (0.2, 0.3, "not reproduced")],
+)  # fmt: skip
+def test_time_in_translation_decides(
+    time: float, right: float, verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On reversal μ·μ has half; in translation as much as is given, the rest has no time in it."""
+
+    def average(seen: list[Any]) -> dict[str, Estimate]:
+        first = time if seen[0] == "multi30k" else 0.5
+        rest = (1 - first) / 4
+        free = dict.fromkeys(transformer_tasks.TIMELESS, near(rest))
+        return {term: near(0.0) for term in TERMS} | free | {TERMS[0]: near(first)}
+
+    monkeypatch.setattr(transformer_tasks, "record_task", lambda task, run, n: task)
+    monkeypatch.setattr(transformer_tasks, "average_terms", average)
+    monkeypatch.setattr(transformer_tasks, "share_right", lambda seen: right)
+    monkeypatch.setattr(transformer_tasks, "follow_layers", follow_made)
+    runs: Any = {name: [SimpleNamespace(seed=s) for s in range(3)] for name in FOUR}
+    findings = transformer_tasks.TransformerTasksExperiment().measure(runs, "full")
+    assert judge("x.transformer-tasks", findings) == verdict
+    assert judge("x.transformer-leads", findings) == "reproduced"
+
+
+@pytest.mark.parametrize(
+    ("turned", "verdict"),
+    [((), "reproduced"), (("multi30k",), "partly"), (("reversal", "multi30k"), "not reproduced")],
+)
+def test_who_leads_on_two_tasks_decides(
+    turned: tuple[str, ...], verdict: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def follow(run: Any, gold: Any) -> list[Course]:
+        layers = follow_made(run, gold)
+        return layers[::-1] if run.task in turned else layers
+
+    monkeypatch.setattr(transformer_tasks, "follow_layers", follow)
+    own: dict[str, Estimate] = {}
+    for task in ("reversal", "multi30k"):
+        runs: Any = [SimpleNamespace(seed=seed, task=task) for seed in range(3)]
+        own |= transformer_tasks.time_layers(task, runs)[0]
+    assert ledger()["x.transformer-leads"].verdict(own) == verdict
+
+
+def test_the_mirrored_position_is_right() -> None:
+    made: Any = {
+        "encoder.words": np.array([[3, 4, 5, 2], [6, 2, 0, 0]]),
+        "encoder.mask": np.array([[True] * 4, [True, True, False, False]]),
+        "targets": np.array([[5, 4, 3, 2], [6, 2, 0, 0]]),
+    }
+    found = transformer_tasks.align_backwards(made)
+    assert found.tolist() == [[2, 1, 0, -1], [0, -1, -1, -1]]
+
+
+def test_links_are_found_once_for_all_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    run: Any = SimpleNamespace(checkpoints=lambda: [0, 10], model=lambda update: update)
+    monkeypatch.setattr(transformer_lexical, "record", lambda run, checkpoint, **_: checkpoint)
+    monkeypatch.setattr(
+        transformer_lexical,
+        "look_layers",
+        lambda model, seen, gold: [(gold[0] + seen, [0.1, seen / 10, 0.3])] * 2,
+    )
+
+    def find(recording: Any) -> Any:
+        asked.append(recording)
+        return np.array([5.0])
+
+    courses = transformer_lexical.follow_layers(run, find)
+    assert asked == [0]
+    assert courses[1].values.tolist() == [[5.0, 0.0], [15.0, 1.0]]  # the second head is best
+
+
 @pytest.mark.parametrize(
     ("guided", "verdict"), [(0.6, "reproduced"), (0.32, "partly"), (0.2, "not reproduced")]
 )
@@ -320,3 +466,15 @@ def test_beta_of_a_layer_is_that_of_numpy() -> None:
         logits = weights["readout.weight"] @ state + weights["readout.bias"]
         wanted = logits[targets[sample, step]] - np.log(np.exp(logits).sum())
         assert found[sample, step, place] == pytest.approx(wanted, abs=1e-5)
+
+
+def test_a_layer_is_followed_by_the_head_that_is_best_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = {0: [(0.1, [0.5, 0.2]), (0.2, [0.9, 0.1])], 7: [(0.3, [0.4, 0.6]), (0.6, [0.8, 0.3])]}
+    monkeypatch.setattr(transformer_lexical, "look_layers", lambda run, update: seen[update])
+    run: Any = SimpleNamespace(checkpoints=lambda: [0, 7])
+    first, second = transformer_lexical.follow_layers(run)
+    assert first.updates == second.updates == (0, 7)
+    assert first.values.tolist() == [[0.1, 0.2], [0.3, 0.6]]
+    assert second.values.tolist() == [[0.2, 0.9], [0.6, 0.8]]

@@ -406,3 +406,28 @@ def test_one_wrong_slope_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     mask = batch.target_mask
     wanted = (whole - change)[mask].abs().mean() / change[mask].abs().mean()
     assert _saliency.compare_with_sum(model, batch, 4) == pytest.approx(float(wanted), rel=1e-4)
+
+
+def test_states_of_all_layers_are_those_of_every_piece() -> None:
+    config = assemble("reversal", "transformer", 0, {"hidden": 8, "heads": 2, "held_out": 9})
+    task = config.make_task()
+    model = config.make_model(task)
+    batches = [task.fresh(count, seed=count) for count in (4, 3)]
+    words = task.source_vocabulary, task.target_vocabulary
+    given = {"vocabularies": words, "inputs": "teacher", "also": ("states",)}
+    both = record(model, batches=batches, **given)
+    one = record(model, batches=batches[1:], **given)
+    more = [name for name in both if name not in record(model, batches=batches, vocabularies=words)]
+    assert more
+    for name in more:
+        width = one[name].shape[1] if one[name].ndim > 1 else None
+        assert len(both[name]) == 7
+        np.testing.assert_allclose(both[name][4:, :width], one[name], atol=1e-6, err_msg=name)
+
+
+def test_a_path_of_gradients_has_32_steps_unless_told() -> None:
+    *_, told = recorded("keyword", also={"saliency": {"method": "integrated", "steps": 32}})
+    *_, untold = recorded("keyword", also={"saliency": {"method": "integrated"}})
+    *_, other = recorded("keyword", also={"saliency": {"method": "integrated", "steps": 33}})
+    assert np.array_equal(told["saliency"], untold["saliency"])
+    assert not np.array_equal(told["saliency"], other["saliency"])

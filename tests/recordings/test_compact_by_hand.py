@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from regard.recordings import Recording
-from regard.recordings.compact import compact, renumber
+from regard.recordings.compact import compact, number_seen, renumber
 from regard.recordings.recording import Metadata
 from regard.recordings.storage import InMemory
 from regard.tasks.vocabulary import EOS, PAD, SOS
@@ -104,3 +104,14 @@ def test_a_side_without_an_end() -> None:
 
 def test_regards_own_recordings_need_no_view() -> None:
     assert compact(make({})) is None
+
+
+def test_words_that_a_decomposition_never_saw_are_padding() -> None:
+    recording = make(predictions=np.array([[4, 2, 7], [5, 5, 8]]))
+    given = np.array([[0, 0, 4, 3, 7], [2, 5, 6, 8, 1]])
+    fed = number_seen(recording, "decoder", given)
+    assert fed.tolist() == [[SOS, 3, 5, PAD, EOS], [4, 6, PAD, PAD, PAD]], "the start was fed"
+    read = number_seen(recording, "encoder", given)
+    assert read.tolist() == [[PAD, PAD, PAD, 3, EOS], [PAD, 4, PAD, PAD, PAD]]
+    plain = make(conventions={})
+    assert number_seen(plain, "encoder", given) is given

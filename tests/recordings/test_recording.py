@@ -427,3 +427,11 @@ def test_recordings_without_a_word_about_ends_have_them() -> None:
     text = recordings.Metadata(("a", "b", "."), ()).to_json().replace(', "ends": [true, true]', "")
     assert "ends" not in text
     assert recordings.Metadata.from_json(text).ends == (True, True)
+
+
+def test_names_come_one_by_one_and_numbers_are_none(attending: Seq2Seq, task: Task) -> None:
+    recording = record(attending, task=task, n=3)
+    assert list(recording) == recording.names()
+    assert all(name in recording for name in recording)
+    with pytest.raises(RegardError, match="There is no array '5'"):
+        recording[5]  # type: ignore[index]

@@ -245,3 +245,18 @@ def test_shards_of_another_model_are_refused(tmp_path: Path) -> None:
         gather_shards(tmp_path)
     with pytest.raises(RegardError, match="no recordings"):
         gather_shards(tmp_path / "nothing")
+
+
+def test_rows_of_the_readout_are_gathered_from_all_shards(tmp_path: Path) -> None:
+    """Each shard has the rows of the words that it saw; together they have each word's once."""
+    arrays = made(3)
+    rows = arrays.pop("readout")
+    few = [[2, 5], [0, 3, 5], [1]]
+    for number, words in enumerate(few):
+        some = {name: values[20 * number : 20 * number + 20] for name, values in arrays.items()}
+        some |= {"readout": rows[words], "readout.words": np.array(words)}
+        write(some, tmp_path / f"{number}.safetensors")
+    many = gather_shards(tmp_path)
+    assert many["readout.words"].tolist() == [0, 1, 2, 3, 5]
+    np.testing.assert_array_equal(many["readout"], rows[[0, 1, 2, 3, 5]])
+    assert many.shape("readout") == (5, 8)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import nematus
 import numpy as np
 import pytest
 import test_ctranslate2
@@ -43,6 +44,8 @@ WORKS = {
     "recurrent": ("breakdown", "lexical_probe", "optimal_attention", "strength", "gates", "ablate",
                   "ablate_heads", "connectivity", "dictionary", "saliency"),
     "cells": ("strength", "gates", "connectivity", "polarity", "probe", "heatmaps", "saliency"),
+    "amun": ("breakdown", "attention_entropy", "heads", "offset", "gates", "strength", "probe",
+             "groups", "heatmaps", "polarity", "connectivity", "saliency"),
     "tutorial": ("breakdown", "attention_entropy", "heads", "gates", "strength", "probe"),
 }  # fmt: skip
 
@@ -73,12 +76,13 @@ def make(door: str, tiny: Callable[..., Any], folder: Path) -> Subject:
         "cells": lambda: regard.module(Even().eval(), readout="out"),
         "ctranslate2": lambda: regard.ctranslate2(test_ctranslate2.write(folder / "c")),
         "marian": lambda: regard.marian(test_marian_npz.write(folder / "m")),
+        "amun": lambda: regard.marian(nematus.Marian(**nematus.CASES["amun"]).write(folder / "a")),
     }  # fmt: skip
     return makers[door]() if door in makers else regard.hugging_face(tiny(door))
 
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
-@pytest.mark.parametrize("door", [*TRANSFORMER, "recurrent", "cells", "tutorial"])
+@pytest.mark.parametrize("door", [*TRANSFORMER, "recurrent", "cells", "tutorial", "amun"])
 def test_a_result_or_a_sentence(door: str, tiny: Callable[..., Any], tmp_path: Path) -> None:
     subject = make(door, tiny, tmp_path)
     refused: dict[str, str] = {}

@@ -96,8 +96,8 @@ def test_words_and_instruments(tmp_path: Path) -> None:
 def test_what_is_not_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="There is no"):
         regard.marian(tmp_path)
-    with pytest.raises(RegardError, match="of the type 's2s'"):
-        regard.marian(write(tmp_path / "a", SAID.replace("type: transformer", "type: s2s")))
+    with pytest.raises(RegardError, match="of the type 'lm-transformer'"):
+        regard.marian(write(tmp_path / "a", SAID.replace("type: t", "type: lm-t")))
     with pytest.raises(RegardError, match="normalises as"):
         regard.marian(write(tmp_path / "b", SAID.replace("postprocess: dan", "postprocess: d")))
     folder = write(tmp_path / "c")

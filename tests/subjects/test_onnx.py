@@ -232,3 +232,16 @@ def test_what_is_wrong_is_told(tmp_path: Path) -> None:
     subject = regard.onnx(path, sites=SITES, places={"encoder.states": "states"})
     with pytest.raises(RegardError, match="can be looked at, but not changed"):
         regard.ablate(subject, pairs=PAIRS, site="decoder.0.cross")
+    with pytest.raises(RegardError, match="no embedding of source words to take a gradient"):
+        regard.saliency(subject, pairs=PAIRS)
+
+
+@pytest.mark.parametrize("name", ["past_key_values.0.decoder.key", "use_cache_branch"])
+def test_a_decoder_that_keeps_a_past_is_refused(name: str, tmp_path: Path) -> None:
+    nodes = [*read_source("attention_mask"),
+             node("Gather", ["target_table", "decoder_input_ids"], "asks"), *look("states"),
+             node("Identity", [name], "present")]  # fmt: skip
+    inputs = dict.fromkeys(("input_ids", "attention_mask", "decoder_input_ids"), ("int", 2))
+    path = put(tmp_path / "m.onnx", nodes, {**inputs, name: ("float", 4)}, ["logits", "present"])
+    with pytest.raises(RegardError, match=f"keeps a past: it has 1 inputs such as '{name}'"):
+        regard.onnx(path, sites=SITES)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import nematus
 import numpy as np
 import pytest
 import torch
@@ -20,6 +21,7 @@ import regard
 from regard import RegardError
 from regard.models.transformer import Transformer, TransformerConfig
 from regard.subjects import Subject
+from regard.subjects.formats._conditional import ConditionalDecoder
 from regard.subjects.formats._recurrent import Recurrent
 from regard.subjects.formats.spelling import load_published
 from regard.subjects.subject import Native
@@ -55,6 +57,8 @@ FAMILIES = ["Marian", "T5", "LED"]
         *TRANSFORMERS,
         "onnx",
         "spelling",
+        "s2s-deep",
+        "nematus-normed",
     ]
 )
 def subject(request: Any, tiny: Callable[..., Any], tmp_path: Path) -> Subject:
@@ -67,6 +71,9 @@ def subject(request: Any, tiny: Callable[..., Any], tmp_path: Path) -> Subject:
         return regard.ctranslate2(write(tmp_path / "m"))
     if request.param in CASES:
         return CASES[request.param](tmp_path)[0]
+    if request.param in nematus.CASES:
+        program = nematus.Marian(**nematus.CASES[request.param])
+        return regard.marian(program.write(tmp_path))
     if request.param == "onnx":
         return regard.onnx(two(tmp_path), sites=SITES)
     if request.param == "spelling":
@@ -109,7 +116,8 @@ def test_a_subject_keeps_its_contract(subject: Subject, tmp_path: Path) -> None:
         np.testing.assert_allclose(whole[tuple(map(slice, part.shape))], part, atol=1e-4)
     # The output layer gives the logits, by which the next words are chosen.
     layer = subject.output_layer()
-    bends = isinstance(subject.model, Recurrent) and subject.model.readout.activation == "tanh"
+    recurrent = isinstance(subject.model, Recurrent | ConditionalDecoder)
+    bends = recurrent and subject.model.readout.activation == "tanh"
     assert (layer is None) == bends
     if layer is not None:
         (batch,) = subject.read(PAIRS)

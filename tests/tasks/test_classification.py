@@ -223,8 +223,12 @@ def test_settings_that_cannot_be(tmp_path: Path) -> None:
     assert "Set task.format" in faults(data=path)[0]
     path, other = written(tmp_path / "a.tsv", tsv(ROWS)), written(tmp_path / "b.tsv", "ugly\tx\n")
     assert faults(data=path, validation=path, test=other) == (
-        "The texts of task.test have the label 'ugly', which training has not (['bad', 'good']).",
+        "The texts of task.test have the label 'ugly', which training has not: it has 2 labels"
+        " ('bad', 'good'). Check task.label_column, or hold out fewer texts.",
     )
+    many = written(tmp_path / "c.tsv", tsv([(f"{n:02} {'x' * 5000}", "words") for n in range(40)]))
+    (fault,) = faults(data=path, validation=path, test=many)
+    assert "have 40 labels ('00 xxx" in fault and "…)" in fault and len(fault) < 1000
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from regard.errors import RegardError
 from regard.runs import assemble
 from regard.training import loop
 from regard.training.config import TrainingConfig
@@ -200,6 +201,28 @@ def test_when_the_discriminator_learns_and_teaches(
     asked = trainer._professor(piece, taught)
     assert descended == (["discriminator"] if learns else [])
     assert bool(asked != 0) == teaches
+
+
+def test_the_l2_term_is_of_the_model_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = make(forcing="professor", l2=0.1)
+    touched: list[int] = []
+    monkeypatch.setattr(
+        loop, "l2_gradient", lambda learned, *rest: touched.extend(map(id, learned))
+    )
+    monkeypatch.setattr(loop, "discriminator_loss", lambda taught, free: (taught.sum(), 0.9))
+    trainer.step()
+    assert sorted(touched) == sorted(id(p) for p in trainer.model.parameters())
+    touched.clear()
+    make(forcing="always", l2=0.0).step()
+    assert not touched
+
+
+def test_a_loss_that_is_no_number_is_told_as_such() -> None:
+    trainer = make()
+    with torch.no_grad():
+        next(iter(trainer.model.parameters())).fill_(torch.nan)
+    with pytest.raises(RegardError, match="loss"):
+        trainer.step()
 
 
 def test_randomness_follows_seed_and_update() -> None:

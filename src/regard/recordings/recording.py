@@ -124,6 +124,10 @@ class Recording:
     def __contains__(self, name: object) -> bool:
         return name in self.storage.names()
 
+    def __iter__(self) -> Iterator[str]:
+        """The names of its arrays, as `in` knows them; `len` counts samples."""
+        return iter(self.names())
+
     def __getitem__(self, name: str) -> Array:
         """One array as a whole. Of a large recording rather take `chunks`."""
         return self.storage.read(self._known(name))

@@ -148,6 +148,10 @@ def test_without_alignments_lengths_give_the_offset() -> None:
     assert not found.known
     made["alignment"] = np.full(made["targets"].shape, -1)
     assert not offset(brute.recording(made)).first.known, "alignments with nothing tell nothing"
+    made["alignment"][:, 2] = 3  # of the third step alone something is known
+    found = offset(brute.recording(made)).first
+    assert found.known
+    np.testing.assert_array_equal(found.data, [np.nan, np.nan, 1, *[np.nan] * 5])
 
 
 def test_pull_by_hand() -> None:

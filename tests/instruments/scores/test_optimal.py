@@ -153,6 +153,11 @@ def test_what_cannot_be_solved_is_said() -> None:
         optimal_weights(gamma, gamma_s, targets, mask & False)
     with pytest.raises(RegardError, match="not finite"):
         optimal_weights(gamma * torch.inf, gamma_s, targets, mask)
+    for name in ("gamma", "gamma_s"):  # one number is enough
+        given = {"gamma": gamma.clone(), "gamma_s": gamma_s.clone()}
+        given[name].view(-1)[3] = torch.nan
+        with pytest.raises(RegardError, match="not finite"):
+            optimal_weights(**given, targets=targets, mask=mask)
     with pytest.raises(RegardError, match="2 or more"):
         optimal_weights(gamma[:, :, :1], gamma_s[:, :1], targets * 0, mask)
     with pytest.raises(RegardError, match="more than 0"):

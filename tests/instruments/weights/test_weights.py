@@ -17,7 +17,14 @@ from regard import RegardError
 from regard.display import Edges, Heat
 from regard.instruments.weights import connectivity, heatmaps, polarity
 from regard.instruments.weights._blocks import Blocks, Matrices
-from regard.instruments.weights._graph import by_chance, gini, modularity, modules, strongest
+from regard.instruments.weights._graph import (
+    busiest,
+    by_chance,
+    gini,
+    modularity,
+    modules,
+    strongest,
+)
 from regard.models.layers.cells import CELLS
 
 RNG = np.random.default_rng(0)
@@ -331,3 +338,11 @@ def test_sparse_modules_are_put_together(seed: int) -> None:
     inside = group[:, None] == group[None]
     edges = rng.random((60, 60)) < np.where(inside, 0.15, 0.01)
     assert modularity(edges, *modules(edges)) >= modularity(edges, group, group) - 0.01
+
+
+def test_of_equals_the_first_are_taken() -> None:
+    weights = np.tile([1.0, -2.0, 2.0, 1.0], (50, 5))  # 500 of each size
+    kept = strongest(weights, None, 0.6)  # all of size 2, and the first hundred of size 1
+    ones = np.flatnonzero(np.abs(weights) == 1)
+    assert np.flatnonzero(kept & (np.abs(weights) == 1)).tolist() == ones[:100].tolist()
+    assert busiest(np.tile([3, 5, 5, 3], 25), 0.1).tolist() == [1, 2, 5, 6, 9, 10, 13, 14, 17, 18]

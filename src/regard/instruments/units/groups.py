@@ -187,9 +187,9 @@ def find_groups(
     recording: Recording,
     reading: Reading,
     how: Splitting,
-    C: float = 1.0,
-    ranking: Ranking = "aggregate",
-    share: float = 0.95,
+    C: float,
+    ranking: Ranking,
+    share: float,
 ) -> Grouped:
     """The groups of one recording."""
     steps = Steps.of(recording, reading)

@@ -9,4 +9,5 @@ from regard.papers.across import prediction as prediction
 from regard.papers.across import seeds as seeds
 from regard.papers.across import transformer_guidance as transformer_guidance
 from regard.papers.across import transformer_lexical as transformer_lexical
+from regard.papers.across import transformer_tasks as transformer_tasks
 from regard.papers.across import transformer_terms as transformer_terms

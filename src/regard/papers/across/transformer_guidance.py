@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from regard.display import Figure, Table
+from regard.papers.across._transformers import plan_transformer_lookup
 from regard.papers.baan2019._lookup import MODELS, SPLITS, draw_splits, read_splits
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Measures, Plan, Runs, Scale
-from regard.papers.framework.measures import CHANGE, plan_seeds, subtract
-
-UPDATES = {"quick": 400, "full": 2000}
-# Wide enough for 64 atomic rows and no wider; the loss is that of baan2019.
-SETTINGS = {"hidden": 64, "average": "sequences", "report": "best", "best_by": "loss"}
+from regard.papers.framework.measures import CHANGE, subtract
 
 
 @EXPERIMENTS.register("across/transformer-guidance")
@@ -25,12 +22,7 @@ class TransformerGuidanceExperiment(Experiment):
 
     def plan(self, scale: Scale) -> Plan:
         """Both, with the same seeds."""
-        return {
-            name: plan_seeds(
-                scale, "lookup", "transformer", guidance=weight, updates=UPDATES[scale], **SETTINGS
-            )
-            for name, weight in MODELS.items()
-        }
+        return {name: plan_transformer_lookup(scale, weight) for name, weight in MODELS.items()}
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Accuracy by split, and what guidance adds."""

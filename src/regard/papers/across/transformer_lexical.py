@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -21,7 +21,8 @@ from regard.runs import Run
 from regard.statistics import Estimate
 
 LABELS = ("β at the right word", "α at the right position, best head")
-READ = ("encoder.words", "encoder.mask", "decoder.mask", "alignment", "targets")
+READ = ("encoder.words", "encoder.mask", "decoder.mask", "targets")
+Gold = Callable[[Recording], Array]  # the right source positions (sample, target), −1: none
 
 
 @EXPERIMENTS.register("across/transformer-lexical")
@@ -67,10 +68,22 @@ class TransformerLexicalExperiment(Experiment):
         return Findings.of({"x.transformer-lexical": own}, table, figure)
 
 
-def follow_layers(run: Run) -> list[Course]:
+def read_alignment(recording: Recording) -> Array:
+    """The task's own alignment. -> (sample, target)"""
+    return recording["alignment"]
+
+
+def follow_layers(run: Run, find_gold: Gold = read_alignment) -> list[Course]:
     """β and α of each layer at every checkpoint; α of the head that is best at the end."""
     updates = tuple(run.checkpoints())
-    found = [look_layers(run, update) for update in updates]  # [checkpoint][layer]
+    gold: list[Array] = []  # of the same sentences at every checkpoint
+    found = []  # [checkpoint][layer]
+    for update in updates:
+        recording = record(
+            run, n=SAMPLES, checkpoint=update, inputs="teacher", also=("values",), sites="cross"
+        )
+        gold = gold or [find_gold(recording)]
+        found.append(look_layers(run.model(update), recording, gold[0]))
     courses = []
     for layer in range(len(CROSSING)):
         lexical = [one[layer][0] for one in found]
@@ -80,22 +93,20 @@ def follow_layers(run: Run) -> list[Course]:
     return courses
 
 
-def look_layers(run: Run, update: int) -> list[tuple[float, list[float]]]:
+def look_layers(
+    model: Seq2Seq, recording: Recording, gold: Array
+) -> list[tuple[float, list[float]]]:
     """For each layer of one checkpoint: how often β is right, and how often each head is."""
-    recording = record(
-        run, n=SAMPLES, checkpoint=update, inputs="teacher", also=("values",), sites="cross"
-    )
-    model = run.model(update)
     chunk = {name: recording[name] for name in READ}
     found = []
     for layer, site in enumerate(CROSSING):
         beta = probe_layer(model, layer, recording)
         weights = recording[f"{site}.weights"]
         attended = [
-            share(*count_found(weights[:, head], chunk, chunk["alignment"], alike=False))
+            share(*count_found(weights[:, head], chunk, gold, alike=False))
             for head in range(weights.shape[1])
         ]
-        lexical = share(*count_found(beta, chunk, chunk["alignment"], alike=True))
+        lexical = share(*count_found(beta, chunk, gold, alike=True))
         found.append((lexical, attended))
     return found
 

@@ -25,6 +25,7 @@ USUAL = {
     "decoder_input_ids": "fed", "target": "fed", "tgt": "fed", "encoder_attention_mask": "mask",
     "decoder_attention_mask": "fed_mask", "source_lengths": "lengths", "src_lengths": "lengths",
 }  # fmt: skip
+PAST = ("past_key_values", "past.", "use_cache_branch", "cache_position")
 GIVEN = ("source", "lengths", "mask", "fed", "fed_mask")
 
 
@@ -131,6 +132,7 @@ class Graph(nn.Module):
         """What each input of a graph is."""
         first, found, faults = session is self.sessions[0], {}, []
         states = self.sessions[0].outputs
+        _refuse_past(session, inputs)
         for name in session.inputs:
             what = inputs.get(name) or USUAL.get(name)
             if name == "input_ids" and not first and name not in inputs:
@@ -189,6 +191,18 @@ class Graph(nn.Module):
         for name, value in values.items():
             if name in self._modules and not plain:
                 self._modules[name](torch.from_numpy(value).float())  # type: ignore[misc]
+
+
+def _refuse_past(session: Session, inputs: Mapping[str, str]) -> None:
+    """A decoder with a cache shows the keys of one step, and not what it kept before."""
+    past = [n for n in session.inputs if n.startswith(PAST) and n not in inputs]
+    if past:
+        raise RegardError(
+            f"{session.path.name} keeps a past: it has {len(past)} inputs such as '{past[0]}'."
+            " Export the decoder without a cache (mostly decoder_model.onnx, neither"
+            " decoder_with_past_model.onnx nor decoder_model_merged.onnx), so that one pass shows"
+            " all steps."
+        )
 
 
 def _join(steps: Sequence[Array]) -> Array:

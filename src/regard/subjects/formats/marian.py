@@ -1,4 +1,4 @@
-"""`regard.marian`: Transformers trained with Marian, from `model.npz` and its vocabularies."""
+"""`regard.marian`: models trained with Marian, from `model.npz` and its vocabularies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import RegardError
+from regard.models.seq2seq import Seq2Seq
 from regard.subjects.formats._fill import Array, Arrays, read_npz
+from regard.subjects.formats._marian_recurrent import TYPES, build_recurrent, rename
 from regard.subjects.formats._subject import FormatSubject
 from regard.subjects.formats._transformer import Layer, PlainTransformer, Shape, Stack
 from regard.subjects.lexicon import Lexicon, find_marker
@@ -24,11 +26,11 @@ WAYS = {("", "dan", ""): False, ("n", "da", "n"): True}
 
 
 def marian(model: str | Path, vocabularies: Sequence[str | Path] | None = None) -> FormatSubject:
-    """The Transformer in a `model.npz` of Marian as a subject; nothing in it is run.
+    """The model in a `model.npz` of Marian as a subject; nothing in it is run.
 
     `model` is the file, or the folder that it is in; `vocabularies` are the `.yml` files of source
-    and target, by default those beside it, in the order of their names. Recurrent models of Marian
-    are refused.
+    and target, by default those beside it, in the order of their names. Transformers, and
+    recurrent models of the types `s2s`, `nematus` and `amun`.
 
     >>> subject = regard.marian("opus/model.npz", ["opus/vocab.yml"])      # doctest: +SKIP
     """
@@ -36,14 +38,20 @@ def marian(model: str | Path, vocabularies: Sequence[str | Path] | None = None) 
     path = path / "model.npz" if path.is_dir() else path
     arrays = read_npz(path)
     said = read_settings(arrays.pop(SETTINGS, None), path)
-    held = Arrays(arrays, str(path))
-    network = build(held, said)
-    report = held.finish(("decoder_c_mask",))
+    held = Arrays(arrays if said["type"] in ("s2s", "transformer") else rename(arrays), str(path))
+    network: Seq2Seq
+    with held.building():
+        if said["type"] == "transformer":
+            network = build(held, said)
+            sizes = (network.encoder.shape.words, network.readout.out_features)
+        else:
+            network = build_recurrent(held, said)
+            sizes = (len(network.source_embedding.weight), network.readout.last.out_features)
+    report = held.finish(("decoder_c_mask", "decoder_c_tt"))
     files = [Path(v) for v in vocabularies or sorted(path.parent.glob("*vocab*.yml"))]
     if not files:
         raise RegardError(f"There is no vocabulary beside {path}. Give vocabularies=[…].")
     words = [read_vocabulary(file) for file in (files[0], files[-1])]
-    sizes = (network.encoder.shape.words, network.readout.out_features)
     for file, names, size in zip((files[0], files[-1]), words, sizes, strict=True):
         if len(names) != size:
             raise RegardError(f"{file} has {len(names)} words, but the model has {size}.")
@@ -59,10 +67,10 @@ def read_settings(held: Array | None, path: Path) -> dict[str, str]:
     text = held.astype(np.uint8).tobytes().rstrip(b"\0").decode("utf-8", "replace")
     lines = (line.partition(":") for line in text.splitlines() if not line.startswith((" ", "-")))
     said = {key.strip(): value.strip().strip("\"'") for key, _, value in lines}
-    if said.get("type") != "transformer":
+    if said.get("type") not in ("transformer", *TYPES):
         raise RegardError(
-            f"{path} is of the type '{said.get('type')}'. Only the type 'transformer' is read; of"
-            " others, give the arrays of a pass to regard.record."
+            f"{path} is of the type '{said.get('type')}', which is not known here: only"
+            f" transformer, {', '.join(TYPES)}. Give the arrays of a pass to regard.record."
         )
     return said
 

@@ -30,6 +30,7 @@ from regard.tasks.text_files import Faults, Meter, require_files
 from regard.tasks.vocabulary import SPECIAL, Vocabulary
 
 PARTS = {"train": "data", "validation": "validation", "test": "test"}  # and their settings
+FEW_LABELS = 8  # are named in a message
 MOST_LABELS = 100
 MOST_SEEN = 1000  # labels that are noted; a file with more is read in a wrong way
 INTEGER = re.compile(r"[0-9]{2,}")
@@ -233,18 +234,30 @@ def collect_labels(labels: Mapping[str, set[str]], config: Classification.Config
     if len(found) < 2:
         raise RegardError(
             f"{config.data}: there is nothing to tell apart, as the labels to train on are"
-            f" {found}. Check task.label_column and task.keep, or name more files."
+            f" {[label[:40] for label in found]}. Check task.label_column and task.keep, or name"
+            " more files."
         )
     if len(found) > MOST_LABELS:
         raise RegardError(
             f"{config.data}: there are {len(found)} labels, such as {found[0][:40]!r}; these look"
             " like texts. Set task.label_column and task.text_column, for example 2 and 1."
         )
-    strange = {
-        f"The texts of task.{name} have the label {label[:40]!r}, which training has not ({found})."
-        for name in Classification.splits
-        for label in labels[name] - labels["train"]
-    }
-    if strange:
-        raise RegardError(*sorted(strange))
+    strange = {name: sorted(labels[name] - labels["train"]) for name in Classification.splits}
+    if any(strange.values()):
+        raise RegardError(
+            *(
+                f"The texts of task.{name} have {_name_some(others)}, which training has not: it"
+                f" has {_name_some(found)}. Check task.label_column, or hold out fewer texts."
+                for name, others in strange.items()
+                if others
+            )
+        )
     return found
+
+
+def _name_some(labels: list[str]) -> str:
+    """A few labels, shortened, and how many there are."""
+    few = ", ".join(repr(label[:40]) for label in labels[:FEW_LABELS])
+    if len(labels) == 1:
+        return f"the label {few}"
+    return f"{len(labels)} labels ({few}{', …' if len(labels) > FEW_LABELS else ''})"
