@@ -58,7 +58,9 @@ class Takes(ABC):
 
     def is_single(self, things: Any) -> bool:
         """Whether this is one source, not several."""
-        return not isinstance(things, Iterable) or isinstance(things, (str, Path, Mapping))
+        return not isinstance(things, Iterable) or isinstance(
+            things, (str, Path, Mapping, Recording)
+        )
 
     def identify(self, source: Any) -> tuple[Any, Any]:
         """The configuration of a source (None: unknown), and what tells it from other seeds."""
