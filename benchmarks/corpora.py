@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 import tempfile
+import time
+from collections.abc import Sequence
 from copy import copy
 from pathlib import Path
 from typing import Any
 
-from benchmarks.benchmark import BENCHMARKS, Benchmark, Measured, start_process, take_turns
+from benchmarks.benchmark import BENCHMARKS, Benchmark, Measured, start_process
 from benchmarks.made_text import write_pairs
 from regard.errors import RegardError
 from regard.runs.config import assemble
@@ -18,6 +21,7 @@ from regard.tasks.corpus import CorpusTask, pick_rows
 from regard.training import Trainer, one_thread
 
 MEGABYTES, SECONDS = 600.0, 5.0
+COLD = 2  # updates of each turn that do not count
 MULTI30K = "multi30k/raw/train"
 
 
@@ -63,7 +67,7 @@ class Drawn:
         return getattr(self.task, name)
 
 
-def measure_padding(rounds: int = 4, calls: int = 10, **settings: Any) -> Measured:
+def measure_padding(turns: int = 12, calls: int = 8, **settings: Any) -> Measured:
     """Sentences a second of `snell-translation`, batches by length and as before, in turns.
 
     On Multi30k, German to English, from the folder that REGARD_DATA names.
@@ -73,20 +77,52 @@ def measure_padding(rounds: int = 4, calls: int = 10, **settings: Any) -> Measur
         raise RegardError(f"There is no {place}.de.gz. Set REGARD_DATA to a folder that has it.")
     files = {"source": f"{place}.de.gz", "target": f"{place}.en.gz", "training.device": "cpu"}
     config = assemble("translation", "snell-translation", 0, {**files, **settings})
-    task = config.make_task()
+    task, size = config.make_task(), config.training.batch
     assert isinstance(task, CorpusTask)
     tasks: list[Any] = [task, Drawn(copy(task))]
     trainers = [Trainer(config.make_model(task), each, config.training, 0) for each in tasks]
+    chosen = [choose_updates(each, size, turns * calls) for each in tasks]
     with one_thread():
-        times = take_turns(*(t.step for t in trainers), rounds=rounds, calls=calls, cold=2)
-    rates = [config.training.batch * len(taken) / sum(taken) for taken in times]
+        times = [
+            train_some(trainers, [each[turn::turns] for each in chosen]) for turn in range(turns)
+        ]
+    rates = [[size * calls / taken[which] for taken in times] for which in (0, 1)]
     return {
-        "batch": config.training.batch,
-        "sentences_per_processor_second": rates[0],
-        "before": rates[1],
-        "padding": count_padding(tasks[0], config.training.batch),
-        "padding_before": count_padding(tasks[1], config.training.batch),
+        "batch": size,
+        "updates": turns * calls,
+        "sentences_per_processor_second": statistics.harmonic_mean(rates[0]),
+        "before": statistics.harmonic_mean(rates[1]),
+        "ratios": sorted(new / old for new, old in zip(*rates, strict=True)),
+        "padding": count_padding(tasks[0], size),
+        "padding_before": count_padding(tasks[1], size),
     }
+
+
+def choose_updates(task: Any, size: int, count: int) -> list[int]:
+    """Updates whose batches stand for all: evenly from those of an epoch, in order of length.
+
+    Batches by length are long or short, and a few that are taken as they come may be mostly one
+    or the other.
+    """
+    updates = range(len(task.rows["train"]) // size)
+    batches = (task.train_batch(update, size, 0) for update in updates)
+    lengths = [batch.source.shape[1] + batch.target.shape[1] for batch in batches]
+    order = sorted(updates, key=lambda update: lengths[update])
+    return [order[(2 * place + 1) * len(order) // (2 * count)] for place in range(count)]
+
+
+def train_some(trainers: Sequence[Trainer], updates: Sequence[Sequence[int]]) -> list[float]:
+    """The processor seconds of some updates of each trainer, which take turns."""
+    taken = []
+    for trainer, chosen in zip(trainers, updates, strict=True):
+        start = 0.0
+        for number, update in enumerate([chosen[0]] * COLD + [*chosen]):
+            if number == COLD:  # what came before found cold caches
+                start = time.process_time()
+            trainer.update = update
+            trainer.step()
+        taken.append(time.process_time() - start)
+    return taken
 
 
 def count_padding(task: Any, size: int, updates: int = 300) -> float:
@@ -98,12 +134,12 @@ def count_padding(task: Any, size: int, updates: int = 300) -> float:
 
 
 @BENCHMARKS.register("corpora")
-def corpora(pairs: int = 10_000_000, rounds: int = 4) -> Benchmark:
+def corpora(pairs: int = 10_000_000, turns: int = 12) -> Benchmark:
     """Memory, time to the first update and speed at so many pairs; and what less padding brings."""
     return judge(
         measure_large(pairs),
-        measure_padding(rounds),
-        measure_padding(rounds, **{"training.batch": 64}),
+        measure_padding(turns),
+        measure_padding(turns // 2, **{"training.batch": 64}),
     )
 
 

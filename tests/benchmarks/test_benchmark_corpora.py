@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks import corpora, corpora_process
@@ -46,3 +49,15 @@ def test_the_ratios_are_of_what_was_measured(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv("REGARD_DATA", raising=False)
     with pytest.raises(RegardError, match="REGARD_DATA"):
         corpora.measure_padding()
+
+
+def test_updates_stand_for_all_lengths() -> None:
+    class Task:
+        rows = {"train": range(64)}
+
+        def train_batch(self, update: int, size: int, seed: int) -> Any:
+            width = (update * 7) % 16  # each width once, in disorder
+            return SimpleNamespace(source=np.zeros((size, width)), target=np.zeros((size, 1)))
+
+    chosen = corpora.choose_updates(Task(), 4, 4)
+    assert [update * 7 % 16 for update in chosen] == [2, 6, 10, 14]

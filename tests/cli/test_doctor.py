@@ -74,3 +74,21 @@ def test_the_doctor_finds_damage_and_leftovers(regard: Command, runs: Path) -> N
     assert "1 files of 1.0 MiB" in found["leftovers"]["found"] and left.exists()
     regard("doctor", "--runs", str(runs), "--remove")
     assert not left.exists()
+
+
+def test_the_doctor_finds_old_texts_in_the_cache(
+    regard: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    half = tmp_path / "cache" / "corpora" / f"{'0' * 32}.part"
+    half.mkdir(parents=True)
+    (half / "train-000000.npz").write_bytes(b"0" * 2**20)
+
+    def ask(*words: str) -> str:
+        answer = regard("doctor", "--runs", str(tmp_path), *words, "--json")
+        rows = {row["check"]: row["found"] for row in json.loads(answer.stdout)}
+        return str(rows["texts in the cache"])
+
+    assert ask().startswith("1 corpora of 1.0 MiB") and half.is_dir()
+    assert ask("--remove").endswith("removed") and not half.exists()
+    assert ask().startswith("none that is old")

@@ -33,10 +33,10 @@ def cut_at(last: int, folder: Path) -> None:
 
 
 def test_an_unknown_place_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(RegardError, match=r"no place to train 'rya'. Did you mean 'ray'"):
+    with pytest.raises(RegardError, match=r"no place to work 'rya'. Did you mean 'ray'"):
         run_all([config()], tmp_path, on="rya")
     monkeypatch.setenv("REGARD_ON", "nowhere")
-    with pytest.raises(RegardError, match="no place to train 'nowhere'"):
+    with pytest.raises(RegardError, match="no place to work 'nowhere'"):
         run_all([config()], tmp_path)
     assert run_all([config()], tmp_path, on="local")[0].done
 

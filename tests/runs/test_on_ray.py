@@ -9,12 +9,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
+import regard
 from regard.errors import RegardError
 from regard.runs import Run, RunConfig, assemble, execute, run_all
 from regard.runs.ray_node import ALONE, Mailbox
@@ -97,12 +101,12 @@ class When:
         """Nothing."""
 
 
-def processes(name: str) -> list[int]:
-    """The processes with this in their command, of those that this test began."""
+def processes(name: str, mark: str = MARK) -> list[int]:
+    """The processes with this in their command, of those that this test (or a node) began."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            ours = MARK.encode() in (folder / "environ").read_bytes()
+            ours = mark.encode() in (folder / "environ").read_bytes()
             if ours and name.encode() in (folder / "cmdline").read_bytes():
                 found.append(int(folder.name))
     return found
@@ -187,7 +191,7 @@ def test_a_driver_that_was_killed_goes_on(cluster: Any, tmp_path: Path) -> None:
 
 
 def test_faults_are_told(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.runs.on_ray.own_versions", lambda: {"Regard": "0.0"})
+    monkeypatch.setattr("regard.runs.ray_cluster.own_versions", lambda: {"Regard": "0.0"})
     with pytest.raises(RegardError, match=r"and here is 0\.0: the numbers might differ"):
         run_all(configs(1), tmp_path, on="ray")
     monkeypatch.undo()
@@ -200,3 +204,71 @@ def test_faults_are_told(cluster: Any, tmp_path: Path, monkeypatch: pytest.Monke
 def test_processes_of_one_run_need_one_node(cluster: Any, tmp_path: Path) -> None:
     with pytest.raises(RegardError, match=r"No node has the 2 CPUs .*the largest has 1"):
         run_all(configs(1, processes=2), tmp_path, on="ray")
+
+
+# Recordings in shards.
+
+
+def wait_for(name: str, mark: str = MARK) -> int:
+    """A process of this name, as soon as there is one."""
+    until = time.monotonic() + 120
+    while not (found := processes(name, mark)):
+        assert time.monotonic() < until, f"there never was a process {name}"
+        time.sleep(0.02)
+    return found[0]
+
+
+def hash_shards(folder: Path) -> list[str]:
+    paths = sorted(folder.glob("*.safetensors"))
+    return [sha256(path.read_bytes()).hexdigest() for path in paths]
+
+
+def test_shards_are_recorded_and_added_up_whatever_dies(cluster: Any, tmp_path: Path) -> None:
+    config = assemble("reversal", "aed", 0, {**SMALL, "updates": 5})
+    run = execute(config, tmp_path / "runs")
+    here = regard.record(run, n=90, out=tmp_path / "here", shards=6, jobs=1)
+    doomed = add_node(cluster, REGARD_TEST_NODE="doomed")
+    struck = []
+
+    def strike() -> None:
+        struck.append(wait_for("regard.recordings.worker", "REGARD_TEST_NODE=doomed"))
+        cluster.remove_node(doomed, allow_graceful=False)
+        struck.append(wait_for("regard.recordings.worker"))
+        with suppress(ProcessLookupError):
+            os.kill(struck[-1], signal.SIGKILL)
+
+    killer = Thread(target=strike)
+    killer.start()
+    seen: list[tuple[int, int]] = []
+    there = regard.record(
+        run, n=90, out=tmp_path / "there", shards=6, on="ray", watch=lambda *far: seen.append(far)
+    )
+    killer.join()
+    assert len(struck) == 2 and seen[-1] == (90, 90)
+    assert hash_shards(tmp_path / "there") == hash_shards(tmp_path / "here")
+
+    alone = processes("regard.recordings.worker", f"{ALONE}=no")
+    assert not alone, "a node without the folder was asked to write to it"
+    here, there = (replace(one, rows=15) for one in (here, there))  # pieces as small as shards
+    plain = here.inspect("breakdown", jobs=1)
+    asked = regard.inspect(there, "breakdown", on="ray")
+    assert asked.to_json() == plain.to_json()
+    sums = tmp_path / "there" / "sums"
+    kept = {path: path.stat().st_mtime_ns for path in sums.glob("*.safetensors")}
+    assert len(kept) == len(list((tmp_path / "here" / "sums").glob("*.safetensors"))) == 12
+    regard.inspect(there, "breakdown", on="ray")
+    assert kept == {path: path.stat().st_mtime_ns for path in sums.glob("*.safetensors")}
+
+
+def test_shards_need_a_folder_that_nodes_share(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = execute(assemble("reversal", "aed", 0, {**SMALL, "updates": 5}), tmp_path / "runs")
+    monkeypatch.setattr("regard.runs.ray_pool.mark_folder", lambda root: "another")
+    with pytest.raises(RegardError, match=r"No node of the cluster sees .*there"):
+        regard.record(run, n=8, out=tmp_path / "there", shards=2, on="ray")
+    with pytest.raises(RegardError, match="give shards=N"):
+        regard.record(run, n=8, on="ray")
+    whole = regard.record(run, n=8)
+    with pytest.raises(RegardError, match="on is for recordings in shards"):
+        whole.inspect("breakdown", on="ray")

@@ -18,10 +18,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from regard.cache import one_at_a_time
 from regard.errors import RegardError
 from regard.tasks import EOS, TASKS, Batch, CorpusTask
 from regard.tasks.corpus import choose_rows, partition
-from regard.tasks.text import _counts, _cut, _draft, _repeats, _text_task
+from regard.tasks.text import _counts, _cut, _draft, _old, _repeats, _text_task
 from regard.tasks.text import translation as translation_module
 from regard.tasks.text._counts import WordCounts
 from regard.tasks.text._pieces import find_pieces
@@ -281,3 +282,35 @@ def test_held_out_rows_of_a_very_large_corpus() -> None:
     assert [part.tolist() for part in choose_rows(50, [3, 4], "x")] == [
         part.tolist() for part in partition(50, [3, 4], "x")[:-1]
     ]
+
+
+# Corpora that nobody will open again.
+
+
+def test_old_corpora_are_found_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    corpora = tmp_path / "cache" / "corpora"
+    assert _old.find_old() == []
+    texts = [write(tmp_path / f"{n}.tsv", PAIRS[n:]) for n in range(3)]
+    made = {}
+    for text in texts:
+        before = {*corpora.glob("*")}
+        make("parallel", source=text)
+        (made[text],) = (path for path in {*corpora.glob("*")} - before if path.is_dir())
+    assert _old.find_old() == []
+    Path(texts[0]).unlink()
+    Path(texts[1]).write_text(Path(texts[1]).read_text().replace("w1", "w2"))
+    half = corpora / f"{'0' * 32}.part"
+    busy = corpora / f"{'1' * 32}.part"
+    for folder in (half, busy):
+        folder.mkdir()
+        (folder / "train-000000.npz").write_bytes(b"something")
+    with one_at_a_time(busy.with_suffix(".lock")):
+        old = _old.find_old()
+    assert {*old} == {made[texts[0]], made[texts[1]], half}
+    assert _old.measure_sizes([half]) == 9
+    _old.remove_old(old)
+    assert {p for p in corpora.iterdir() if p.is_dir()} == {made[texts[2]], busy}
+    monkeypatch.setattr(_old, "hash_reader", lambda kind: "another version")
+    assert made[texts[2]] in _old.find_old()
+    make("parallel", source=texts[2])  # what was kept is still read

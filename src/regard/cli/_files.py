@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from regard.cache import cache_folder
 from regard.errors import RegardError
 from regard.papers.framework.result import Result
 from regard.recordings.recording import load_recording
@@ -12,6 +13,7 @@ from regard.recordings.storage import File
 from regard.runs.checksums import check, known_hashes
 from regard.runs.places import find_parts
 from regard.runs.run import Run
+from regard.tasks.text._old import find_old, measure_sizes, remove_old
 
 Watch = Callable[[int, int], None]  # (runs looked at, runs in all)
 SHOWN = 10  # faults that are told
@@ -83,6 +85,18 @@ def check_leftovers(folders: Iterable[Path], remove: bool) -> str:
     if not every:
         return "none"
     what = f"{len(every)} files of {size / 2**20:.1f} MiB that nobody finished"
+    return f"{what}, removed" if remove else f"{what}; `regard doctor --remove` removes them"
+
+
+def check_corpora(remove: bool) -> str:
+    """Corpora in the cache that nobody will open again, removed where that is wanted."""
+    old = find_old()
+    if not old:
+        return f"none that is old in {cache_folder()}"
+    size = measure_sizes(old) / 2**20
+    if remove:
+        remove_old(old)
+    what = f"{len(old)} corpora of {size:.1f} MiB, half-made or of texts or code that are gone"
     return f"{what}, removed" if remove else f"{what}; `regard doctor --remove` removes them"
 
 

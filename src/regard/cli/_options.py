@@ -14,7 +14,7 @@ Jobs = Annotated[
 On = Annotated[
     str | None,
     typer.Option(
-        "--on", help="Where to train: local, ray or ray://HOST:PORT; default: $REGARD_ON or local."
+        "--on", help="Where: local, ray or ray://HOST:PORT; default: $REGARD_ON or local."
     ),
 ]
 RunFolder = Annotated[Path, typer.Argument(help="A run's folder.")]

@@ -22,13 +22,14 @@ EXAMPLE = "regard doctor --json"
 def doctor(
     runs: RunsFolder = None,
     remove: Annotated[
-        bool, typer.Option("--remove", help="Remove what writers that died have left behind.")
+        bool,
+        typer.Option("--remove", help="Remove what dead writers left, and old texts in the cache."),
     ] = False,
     json: Json = False,
 ) -> None:
     """Check that everything Regard needs is there and works, and that no file is damaged."""
     from regard.cli._console import show
-    from regard.cli._files import check_leftovers, check_results
+    from regard.cli._files import check_corpora, check_leftovers, check_results
     from regard.display import Table
     from regard.papers.framework.result import results_folder
     from regard.runs.run import runs_folder
@@ -39,6 +40,7 @@ def doctor(
         "files of runs": lambda: _check_runs(folders[0]),
         "results": lambda: check_results(folders[1]),
         "leftovers": lambda: check_leftovers(folders, remove),
+        "texts in the cache": lambda: check_corpora(remove),
     }
     rows = []
     for name, check in checks.items():

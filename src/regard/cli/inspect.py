@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli._options import FiguresFolder, Json, parse_settings
+from regard.cli._options import FiguresFolder, Json, On, parse_settings
 
 if TYPE_CHECKING:
     from regard.instruments import Result
@@ -38,6 +38,7 @@ def inspect(
         int | None,
         typer.Option(help="Processes that add up over shards; default: all cores.", min=1),
     ] = None,
+    on: On = None,
     out: FiguresFolder = None,
     json: Json = False,
 ) -> None:
@@ -60,12 +61,12 @@ def inspect(
     places = [target, *(others or [])]
     with console.interruptible():
         remark_places(places)
-        results = _measure(places, n, jobs, asked)
+        results = _measure(places, n, {"jobs": jobs, "on": on}, asked)
     console.show_results(results, out, json)
 
 
 def _measure(
-    places: list[Path], n: int, jobs: int | None, asked: dict[str, dict[str, str]]
+    places: list[Path], n: int, over: dict[str, Any], asked: dict[str, dict[str, str]]
 ) -> dict[str, Result[Any]]:
     """What each instrument finds. A run is recorded once for all that want the same of it."""
     from regard.cli._console import sample_bar
@@ -77,7 +78,11 @@ def _measure(
     for name, given in asked.items():
         instrument = INSTRUMENTS[name]
         more = {"n": n} if "n" in instrument.accepted and not is_recording(places[0]) else {}
-        more |= {"jobs": jobs} if jobs is not None and "jobs" in instrument.accepted else {}
+        more |= {
+            key: value
+            for key, value in over.items()
+            if value is not None and key in instrument.accepted
+        }
         if not isinstance(instrument.takes, Recordings):
             results[name] = instrument(places, **more, **given)
             continue

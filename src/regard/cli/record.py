@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli._options import Jobs, Json, RunFolder
+from regard.cli._options import Jobs, Json, On, RunFolder
 
 EXAMPLE = "regard record runs/one-to-one-s0-… -n 1000 --out aed.safetensors"
 
@@ -42,6 +42,7 @@ def record(
         typer.Option(help="Write so many files, into a folder; what was cut off goes on.", min=1),
     ] = None,
     jobs: Jobs = None,
+    on: On = None,
     json: Json = False,
 ) -> None:
     """Record what a model does: states, words, queries, keys, scores, weights."""
@@ -84,6 +85,7 @@ def record(
             watch=watch,
             shards=shards,
             jobs=jobs,
+            on=on,
         )
     rows = tuple((name, " ".join(made.axes(name)), made.shape(name)) for name in made.names())
     if json:

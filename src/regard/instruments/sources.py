@@ -28,6 +28,7 @@ from regard.subjects.subject import Subject
 
 Settings = Mapping[str, Any]
 Also = Mapping[str, Mapping[str, Any]]
+OVER_SHARDS = ("sample", "jobs", "on")  # how a recording is read, not how it is made
 NOT_SEEDS = (
     "Several sources count as seeds of one configuration. Inspect them one by one, or give"
     " pool=True if they are to be pooled all the same."
@@ -57,7 +58,9 @@ class Takes(ABC):
 
     def is_single(self, things: Any) -> bool:
         """Whether this is one source, not several."""
-        return not isinstance(things, Iterable) or isinstance(things, (str, Path, Mapping))
+        return not isinstance(things, Iterable) or isinstance(
+            things, (str, Path, Mapping, Recording)
+        )
 
     def identify(self, source: Any) -> tuple[Any, Any]:
         """The configuration of a source (None: unknown), and what tells it from other seeds."""
@@ -95,7 +98,7 @@ class Recordings(Takes):
     compares: bool = False  # sources are held against each other, so they need not be seeds
     options = {
         "n": int, "checkpoint": int | str, "split": str, "inputs": Inputs, "samples": int,
-        "watch": Any, "pairs": Any, "sites": Any, "sample": int, "jobs": int,
+        "watch": Any, "pairs": Any, "sites": Any, "sample": int, "jobs": int, "on": str,
     }  # fmt: skip
     noun = "recordings"
     wants = "Give a recording, a run, the path of one, or a subject; several as a list."
@@ -109,12 +112,16 @@ class Recordings(Takes):
     def open(self, thing: Any, settings: Settings, options: Settings) -> Recording:
         """The recording that was given, in a file or in shards, or made of a run.
 
-        `sample` takes some of its samples; of shards, `jobs` processes add up.
+        `sample` takes some of its samples; of shards, `jobs` processes add up, or a cluster
+        (`on`).
         """
-        how = {key: value for key, value in options.items() if key not in ("sample", "jobs")}
+        how = {key: value for key, value in options.items() if key not in OVER_SHARDS}
         found = self._open(thing, settings, how)
-        if find_shards(found) and {"jobs", "watch"} & options.keys():
-            found = replace(found, jobs=options.get("jobs"), watch=options.get("watch"))
+        if find_shards(found):
+            how = {key: options[key] for key in ("jobs", "watch", "on") if key in options}
+            found = replace(found, **how) if how else found
+        elif "on" in options:
+            raise RegardError("on is for recordings in shards, and this is none. Leave it out.")
         if "sample" in options:
             found = sample_rows(found, options["sample"])
         return found.compact

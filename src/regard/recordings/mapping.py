@@ -25,10 +25,12 @@ from regard.code import MAIN, hash_code, join_hashes
 from regard.errors import RegardError
 from regard.plugins import worker_environment
 from regard.recordings.adding import Part, Stats, Summed, map_part, read_covered
+from regard.recordings.manifest import MANIFEST
 from regard.recordings.recording import Recording
 from regard.recordings.shards import Shards
 from regard.runs.files import read_tensors, write_tensors
-from regard.runs.pool import Pool, cores
+from regard.runs.pool import Needs, Pool, cores
+from regard.runs.where import LOCAL, choose_place
 
 FOLDER = "sums"
 COUNTED = ("regard.instruments", "regard.recordings", "regard.models.layers")  # whose code counts
@@ -42,8 +44,13 @@ def map_parts(
     folder = choose_folder(shards)
     paths = {part: folder / name_partial(what, recording, shards, part) for part in parts}
     missing = [part for part in parts if not paths[part].is_file()]
-    if (jobs := _count_jobs(what, recording, shards, missing)) > 1:
-        _Mappers(what, recording, shards, missing, folder).have_done(jobs)
+    place = choose_place(recording.on)
+    away = place != LOCAL and bool(missing)
+    jobs = recording.jobs if away else _count_jobs(recording, shards, missing)
+    if _is_portable(what) and (away or jobs != 1):
+        mappers = _Mappers(what, recording, shards, missing, folder)
+        files = [shards.manifest.folder / MANIFEST]
+        mappers.work_at(place, jobs, Needs(folder, files, [type(what).__module__]))
     for number, part in enumerate(parts, start=1):
         found = read_partial(paths[part])
         yield make_partial(what, recording, part, paths[part]) if found is None else found
@@ -109,16 +116,20 @@ def find_pass(name: str, settings: Mapping[str, Any]) -> Summed:
     return found
 
 
-def _count_jobs(what: Summed, recording: Recording, shards: Shards, missing: Sequence[Part]) -> int:
-    """How many processes are to map; 1 is this one."""
+def _is_portable(what: Summed) -> bool:
+    """Whether another process can do it: what a notebook or script defines, it cannot."""
     try:
-        portable = type(what).__module__ != MAIN and json.dumps(asdict(what))  # type: ignore[call-overload]
+        return type(what).__module__ != MAIN and bool(json.dumps(asdict(what)))  # type: ignore[call-overload]
     except TypeError:
-        portable = False
+        return False
+
+
+def _count_jobs(recording: Recording, shards: Shards, missing: Sequence[Part]) -> int:
+    """How many processes of this machine are to map; 1 is this one."""
     size = sum(shard.size for shard in shards.manifest.shards) / len(shards.starts) * len(missing)
-    if not portable or (recording.jobs is None and size < SMALL):
+    if recording.jobs is None and size < SMALL:
         return 1
-    return min(recording.jobs or cores(), len(missing))
+    return max(1, min(recording.jobs or cores(), len(missing)))
 
 
 class _Mappers(Pool[Part]):
@@ -143,11 +154,6 @@ class _Mappers(Pool[Part]):
             "folder": str(folder.absolute()),
         }  # fmt: skip
 
-    def have_done(self, jobs: int) -> None:
-        """Map all parts, or tell what went wrong."""
-        if faults := self.work(jobs):
-            raise RegardError(*dict.fromkeys(faults))
-
     def order(self, thing: Part) -> Mapping[str, Any]:
         """A part by its samples."""
         return {**self.said, "part": [thing.start, thing.stop]}
@@ -159,7 +165,7 @@ class _Mappers(Pool[Part]):
             if self.recording.watch:
                 self.recording.watch(self.done, self.count)
 
-    def explain_death(self, thing: Part, code: int) -> str:
+    def explain_death(self, thing: Part, code: int | str) -> str:
         """What was done is kept."""
         return (
             f"The process that read samples {thing.start} to {thing.stop - 1} ended with code"

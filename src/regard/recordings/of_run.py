@@ -14,10 +14,13 @@ from regard.recordings.adapters.model import Inputs
 from regard.recordings.recorder import Recorder
 from regard.recordings.recording import Recording
 from regard.recordings.samples import PIECE, Pieces, draw_samples
-from regard.recordings.sharding import Plan, record_shards
+from regard.recordings.sharding import Apart, Plan, record_shards
 from regard.recordings.writer import Watch
 from regard.runs import Run
-from regard.runs.members import environment_for, is_portable
+from regard.runs.members import environment_for, is_portable, modules_of
+from regard.runs.parcels import files_of
+from regard.runs.pool import Needs
+from regard.runs.where import choose_place
 from regard.subjects.subject import Native, Pair
 from regard.tasks import EOS, SOS, Batch, Task, Vocabulary, collate
 
@@ -65,17 +68,25 @@ def plan_run(run: Run, asked: Asked, shards: int, folder: Path) -> Plan:
 
 
 def record_run_in_shards(
-    run: Run, asked: Asked, shards: int, jobs: int | None, folder: Path, watch: Watch | None
+    run: Run,
+    asked: Asked,
+    shards: int,
+    jobs: int | None,
+    folder: Path,
+    watch: Watch | None,
+    on: str | None = None,
 ) -> Recording:
-    """What a run does, in shards, by several processes where they can make it."""
-    order = None
+    """What a run does, in shards, by several processes or a cluster where they can make it."""
+    apart, place = None, choose_place(on)
     if is_portable(run.config):
         order = {
             "run": str(run.folder.absolute()), "asked": json.dumps(asdict(asked)),
             "shards": shards, "folder": str(folder.absolute()),
         }  # fmt: skip
-    plan = plan_run(run, asked, shards, folder)
-    return record_shards(plan, jobs, watch, order, environment_for([run.config]))
+        files = [run.folder / "config.json", *files_of(run.config)]
+        needs = Needs(folder, files, modules_of([run.config]))
+        apart = Apart(order, environment_for([run.config]), needs, place)
+    return record_shards(plan_run(run, asked, shards, folder), jobs, watch, apart)
 
 
 def read_plan(order: Mapping[str, Any]) -> Plan:

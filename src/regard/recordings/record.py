@@ -64,6 +64,7 @@ def record(
     watch: Watch | None = None,
     shards: int | None = None,
     jobs: int | None = None,
+    on: str | None = None,
     **adapter: Any,
 ) -> Recording:
     """Record what a model does: its states, words, queries, keys, scores and weights.
@@ -85,18 +86,20 @@ def record(
     the decoder is fed: its `own` choices (by default, of runs and models) or the `teacher`'s words
     (of subjects). With `out`, the recording of a run, a model or a subject goes to that file piece
     by piece, whatever its size; without, it stays in memory. With `shards`, `out` is a folder of so
-    many files, made by `jobs` processes where a run is recorded (by default, one a core); what was
-    interrupted goes on with the files that are there.
+    many files, made by `jobs` processes where a run is recorded (by default, one a core), or by the
+    nodes of a cluster (`on="ray"`); what was interrupted goes on with the files that are there.
 
     >>> recording = regard.record(run, n=1000, out="aed.safetensors")     # doctest: +SKIP
     """
     said = _changed({"n": n, "out": out, "inputs": inputs, "gates": gates, "also": also,
                      "only": only, "checkpoint": checkpoint, "seed": seed, "split": split,
                      "task": task, "pairs": pairs, "batches": batches, "sites": sites,
-                     "watch": watch, "shards": shards, "jobs": jobs})  # fmt: skip
+                     "watch": watch, "shards": shards, "jobs": jobs, "on": on})  # fmt: skip
     if own := find_adapter(what):
         return own.record(what, **said, **adapter)
     path = _check_options(n, out, inputs, checkpoint, seed, split, watch, shards, jobs)
+    if on is not None and shards is None:
+        raise RegardError("on is for recordings in shards: give shards=N, too.")
     watch = watch or make_bar("samples")
     if isinstance(what, (str, Path)):
         what = Run.open(what)
@@ -111,7 +114,7 @@ def record(
         _refuse_options(adapter, "a run")
         asked = Asked(n, inputs, wanted, only, checkpoint, seed, split, sites)
         if shards is not None and path is not None and pairs is None and batches is None:
-            return record_run_in_shards(what, asked, shards, jobs, path, watch)
+            return record_run_in_shards(what, asked, shards, jobs, path, watch, on)
         return _record(*prepare_run(what, asked, pairs, batches), path, watch, shards)
     if isinstance(what, Seq2Seq):
         vocabularies = _find_vocabularies(task, adapter.pop("vocabularies", None), what)

@@ -110,6 +110,7 @@ class Recording:
     rows: int = ROWS  # samples in a piece: what is in memory at a time
     # Over shards: how many processes add up (None: as many as there are cores), and who sees it.
     jobs: int | None = None
+    on: str | None = None  # where: `local`, `ray` or `ray://HOST:PORT`; None: as $REGARD_ON says
     watch: Callable[[int, int], None] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ from regard.recordings.shards import describe_shard, require_alike
 from regard.recordings.storage import File
 from regard.recordings.writer import Watch
 from regard.runs.files import hash_file, locked
-from regard.runs.pool import Pool, cores
+from regard.runs.pool import Needs, Pool, cores
+from regard.runs.where import LOCAL
 from regard.training import one_thread
 
 
@@ -95,25 +97,36 @@ class Plan:
         return hash_file(path)
 
 
+@dataclass(frozen=True)
+class Apart:
+    """How other processes record shards: what they are told, and what has to be there."""
+
+    order: Mapping[str, Any]
+    environment: Mapping[str, str]
+    needs: Needs
+    place: str = LOCAL
+
+
 def record_shards(
     plan: Plan,
     jobs: int | None = None,
     watch: Watch | None = None,
-    order: Mapping[str, Any] | None = None,
-    environment: Mapping[str, str] | None = None,
+    apart: Apart | None = None,
 ) -> Recording:
     """Record what is not there yet, write the manifest, and open the whole.
 
-    `order` is what worker processes are told; without one, this process makes all shards.
+    Without knowing how to have it done `apart`, this process makes all shards.
     """
     _refuse_strangers(plan)
     with locked(plan.folder), one_thread():
         hashes = {number: plan.find(number) for number in range(plan.count)}
         missing = [number for number, digest in hashes.items() if digest is None]
         bar = _Bar(plan, [n for n in hashes if n not in missing], watch)
-        jobs = min(jobs or cores(), len(missing))
-        if jobs > 1 and order is not None:
-            hashes |= _Recorders(missing, order, environment or {}, bar).have_done(jobs)
+        at_once = min(jobs or cores(), len(missing))
+        if missing and apart and (at_once > 1 or apart.place != LOCAL):
+            workers = _Recorders(missing, apart, bar)
+            workers.work_at(apart.place, jobs if apart.place != LOCAL else at_once, apart.needs)
+            hashes |= workers.hashes
         else:
             hashes |= {number: plan.make(number, bar.of(number)) for number in missing}
         files = {plan.path(number): str(hashes[number]) for number in range(plan.count)}
@@ -175,7 +188,8 @@ class _Bar:
     def __init__(self, plan: Plan, done: Sequence[int], watch: Watch | None):
         cuts = plan.cuts
         self.watch, self.total = watch, cuts[-1]
-        self.rows = {number: cuts[number + 1] - cuts[number] for number in done}
+        self.sizes = [stop - start for start, stop in pairwise(cuts)]
+        self.rows = {number: self.sizes[number] for number in done}
 
     def of(self, number: int) -> Watch:
         """What the one who records a shard tells."""
@@ -187,28 +201,21 @@ class _Bar:
 
         return tell
 
+    def finish(self, number: int) -> None:
+        """A shard is there; whoever recorded it may have said nothing on the way."""
+        if self.rows.get(number) != self.sizes[number]:
+            self.of(number)(self.sizes[number], self.sizes[number])
+
 
 class _Recorders(Pool[int]):
     """Worker processes that record shards of a run."""
 
     module = "regard.recordings.worker"
 
-    def __init__(
-        self,
-        numbers: Sequence[int],
-        order: Mapping[str, Any],
-        environment: Mapping[str, str],
-        bar: _Bar,
-    ):
-        super().__init__(numbers, environment)
-        self.said, self.bar = order, bar
+    def __init__(self, numbers: Sequence[int], apart: Apart, bar: _Bar):
+        super().__init__(numbers, apart.environment)
+        self.said, self.bar = apart.order, bar
         self.hashes: dict[int, str] = {}
-
-    def have_done(self, jobs: int) -> dict[int, str]:
-        """The hash of each shard, or what went wrong."""
-        if faults := self.work(jobs):
-            raise RegardError(*dict.fromkeys(faults))
-        return self.hashes
 
     def order(self, thing: int) -> Mapping[str, Any]:
         """A shard by its number."""
@@ -218,10 +225,11 @@ class _Recorders(Pool[int]):
         """How many samples are there, or the hash of the file."""
         if news["event"] == "done":
             self.hashes[thing] = news["sha256"]
+            self.bar.finish(thing)
         else:
             self.bar.of(thing)(*news["numbers"])
 
-    def explain_death(self, thing: int, code: int) -> str:
+    def explain_death(self, thing: int, code: int | str) -> str:
         """What is there stays."""
         return (
             f"The process that recorded shard {thing} ended with code {code}. Ask again:"

@@ -35,7 +35,7 @@ def map_one(order: Order) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)  # so that its means are found once
 def _open(folder: str, rows: int, digest: str) -> Recording:
-    opened = replace(load_recording(folder), rows=rows, jobs=1).compact
+    opened = replace(load_recording(folder), rows=rows, jobs=1, on="local").compact
     shards = find_shards(opened)
     if shards is None or shards.manifest.digest != digest:
         raise RegardError(f"{folder} is not the recording that it was a moment ago. Ask again.")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from regard.errors import RegardError, unknown
+from regard.errors import RegardError
 from regard.runs.config import RunConfig
 from regard.runs.execution import forget
 from regard.runs.local import cores as cores
@@ -18,8 +17,7 @@ from regard.runs.orders import Monitor as Monitor
 from regard.runs.processes import is_first, team_size
 from regard.runs.run import Run, runs_folder
 from regard.runs.status import Status
-
-VARIABLE = "REGARD_ON"
+from regard.runs.where import LOCAL, choose_place, find_address
 
 
 def run_all(
@@ -82,11 +80,8 @@ def _take_part(configs: Sequence[RunConfig], orders: Orders, again: bool, on: st
 
 def choose_executor(on: str | None = None) -> Executor:
     """Who trains the runs: by name, else by $REGARD_ON, else this machine."""
-    wanted = on or os.environ.get(VARIABLE) or "local"
-    if wanted == "local":
+    if (place := choose_place(on)) == LOCAL:
         return train_locally
-    if wanted == "ray" or wanted.startswith("ray://"):
-        from regard.runs.on_ray import TrainOnRay
+    from regard.runs.on_ray import TrainOnRay
 
-        return TrainOnRay(None if wanted == "ray" else wanted)
-    raise RegardError(unknown("place to train", wanted, ("local", "ray", "ray://HOST:PORT")))
+    return TrainOnRay(find_address(place))

@@ -79,7 +79,7 @@ class _Trainers(Pool[RunConfig]):
         if self.orders.monitor:
             self.orders.monitor.failed(thing, faults)
 
-    def explain_death(self, thing: RunConfig, code: int) -> str:
+    def explain_death(self, thing: RunConfig, code: int | str) -> str:
         """Nothing is lost but what came after the last checkpoint."""
         return (
             f"The process that trained {thing.name} ended with code {code}."

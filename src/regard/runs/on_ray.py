@@ -6,37 +6,32 @@ with what is there. Ray's own retries are off, because a retry has to begin with
 
 from __future__ import annotations
 
-import os
 import time
-import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from importlib import import_module
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from regard.errors import RegardError
 from regard.plugins import is_outside
 from regard.runs.config import RunConfig
-from regard.runs.files import BUSY, content_hash, locked, write_whole
+from regard.runs.files import BUSY, content_hash, locked
 from regard.runs.local import train_in_this_process
 from regard.runs.members import environment_for, is_portable, modules_of
 from regard.runs.orders import Orders
 from regard.runs.parcels import files_of, pack, receive, spell_out
-from regard.runs.ray_node import (
-    BETWEEN,
-    MARK,
-    PATIENCE,
-    Mailbox,
-    describe_node,
-    own_versions,
-    train_on_node,
+from regard.runs.ray_cluster import (
+    DEATHS,
+    Place,
+    ask_nodes,
+    connect,
+    find_nodes,
+    mark_folder,
+    stay_on,
 )
+from regard.runs.ray_node import BETWEEN, PATIENCE, Mailbox, train_on_node
 from regard.runs.run import Run
-
-DEATHS = 10  # of workers or nodes under one run, after which it is given up
 
 
 class TrainOnRay:
@@ -58,40 +53,6 @@ class TrainOnRay:
         return faults
 
 
-@contextmanager
-def connect(address: str | None) -> Iterator[Any]:
-    """Ray, connected; a connection that was there before stays."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what later versions of Ray will do
-        try:
-            ray: Any = import_module("ray")
-        except ImportError:
-            raise RegardError(
-                "Training on Ray needs the package. Install it: pip install 'regard[ray]'."
-            ) from None
-        known = ray.is_initialized()
-        if not known:
-            _init(ray, address)
-    try:
-        yield ray
-    finally:
-        if not known:
-            ray.shutdown()
-
-
-def _init(ray: Any, address: str | None) -> None:
-    settings = {} if address else {"include_dashboard": False}  # open ports are open doors
-    try:
-        ray.init(address, log_to_driver=False, logging_level="ERROR", **settings)
-    except (ValueError, RuntimeError, ImportError, OSError) as error:
-        where = address or os.environ.get("RAY_ADDRESS") or "a cluster of its own"
-        raise RegardError(
-            f"Ray could not connect to {where} ({str(error).splitlines()[0]})."
-            " Start it (`ray start --head`), or check --on, REGARD_ON and RAY_ADDRESS."
-        ) from None
-
-
 class _Driver:
     """Gives runs to the cluster, a few more than it has CPUs, and follows them to their ends."""
 
@@ -100,7 +61,7 @@ class _Driver:
         self.configs = {config.name: config for config in configs}
         self.widest = max(config.training.processes for config in configs)
         self.environment = environment_for(configs)
-        self.mark = _mark_folder(self.root)
+        self.mark = mark_folder(self.root)
         paths = (path.absolute() for config in configs for path in files_of(config))
         self.hashes = {str(path): content_hash(path) for path in dict.fromkeys(paths)}
         self.flying: dict[Any, str] = {}
@@ -130,38 +91,20 @@ class _Driver:
 
     def _open_mailbox(self) -> None:
         """Where the news of all nodes come in: a process beside this one."""
-        here = self._on(self.ray.get_runtime_context().get_node_id(), soft=True)
+        here = stay_on(self.ray.get_runtime_context().get_node_id(), soft=True)
         self.mailbox = self.ray.remote(num_cpus=0)(Mailbox).options(**here).remote()
         self.heard, self.answered = 0, time.monotonic()
-
-    def _on(self, node: str, soft: bool = False) -> dict[str, Any]:
-        strategies = import_module("ray.util.scheduling_strategies")
-        return {"scheduling_strategy": strategies.NodeAffinitySchedulingStrategy(node, soft=soft)}
 
     def _look_round(self) -> bool:
         """Ask every node whether it can do this; whether one of them shares no folder."""
         modules = [name for name in modules_of(self.configs.values()) if is_outside(name)]
-        ask = self.ray.remote(num_cpus=0, max_retries=0)(describe_node)
-        path = self.environment["PYTHONPATH"]
-        nodes = [node for node in self.ray.nodes() if node["Alive"]]  # some may have one name
-        given = (str(self.root), self.mark, modules, path, self.hashes)
-        asked = [ask.options(**self._on(node["NodeID"])).remote(*given) for node in nodes]
-        answers, faults = [], []
-        for name, ref in zip([node["NodeName"] for node in nodes], asked, strict=True):
-            try:
-                answers.append(self.ray.get(ref, timeout=PATIENCE))
-                faults += _faults_of(name, answers[-1])
-            except self.ray.exceptions.RayTaskError as error:
-                reason = str(error.cause).splitlines()[0] if error.cause else "no reason given"
-                faults.append(
-                    f"The node {name} cannot use Regard ({reason}). Install it there, too."
-                )
-            except self.ray.exceptions.RayError:  # it died, or is too busy to say: try without it
-                continue
+        place = Place(self.root, self.mark, self.hashes)
+        nodes = [*find_nodes(self.ray).values()]
+        answers, faults = ask_nodes(self.ray, nodes, place, modules, self.environment["PYTHONPATH"])
         faults += self._find_too_wide(nodes)
         if faults:
             raise RegardError(*dict.fromkeys(faults))
-        return not answers or not all(answer["shared"] for answer in answers)
+        return not answers or not all(answer["shared"] for answer in answers.values())
 
     def _find_too_wide(self, nodes: Sequence[dict[str, Any]]) -> list[str]:
         """The processes of one run are on one node: some node has to have a CPU for each."""
@@ -287,27 +230,3 @@ class _Driver:
             stack.close()
         with suppress(Exception):
             self.ray.kill(self.mailbox)
-
-
-def _mark_folder(root: Path) -> str:
-    """What is written into the folder of runs, so that a node can tell whether it shares it."""
-    path = root / MARK
-    if not path.is_file():
-        write_whole(path, uuid4().hex.encode())
-    return path.read_text()
-
-
-def _faults_of(name: str, answer: dict[str, Any]) -> list[str]:
-    """Why a node cannot be used: it would give other numbers, or lacks the user's own modules."""
-    ours, theirs = own_versions(), answer["versions"]
-    other = [
-        f"The node {name} has {what} {theirs.get(what)}, and here is {version}: the numbers might"
-        " differ. Install the same version there."
-        for what, version in ours.items()
-        if theirs.get(what) != version
-    ]
-    return other + [
-        f"The node {name} does not have the module '{module}', which a run needs. Install it"
-        " there, or put it into a folder that all nodes share."
-        for module in answer["missing"]
-    ]

@@ -13,8 +13,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
+
+from regard.errors import RegardError
+from regard.runs.where import LOCAL, find_address
 
 T = TypeVar("T")
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -79,6 +84,15 @@ def _dismiss(worker: subprocess.Popen[str]) -> None:
         pass
 
 
+@dataclass(frozen=True)
+class Needs:
+    """What has to be there wherever the work of a pool is done."""
+
+    root: Path  # the folder that is written to
+    files: Sequence[Path]
+    modules: Sequence[str]
+
+
 class Pool(ABC, Generic[T]):
     """Worker processes that take things to do from one queue."""
 
@@ -105,8 +119,19 @@ class Pool(ABC, Generic[T]):
         self.faults += faults
 
     @abstractmethod
-    def explain_death(self, thing: T, code: int) -> str:
+    def explain_death(self, thing: T, code: int | str) -> str:
         """A sentence for what a worker was at that ended by itself."""
+
+    def work_at(self, place: str, jobs: int | None, needs: Needs) -> None:
+        """Have it all done by so many processes, or on a cluster (`runs/where.py`)."""
+        if place == LOCAL:
+            faults = self.work(jobs or cores())
+        else:
+            from regard.runs.ray_pool import work_on_ray
+
+            faults = work_on_ray(self, find_address(place), jobs, needs)
+        if faults:
+            raise RegardError(*dict.fromkeys(faults))
 
     def work(self, jobs: int) -> list[str]:
         """Have it all done; returns the faults."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -18,8 +19,9 @@ from uuid import uuid4
 from regard.errors import RegardError
 from regard.runs.config import NUMERICS, RunConfig
 from regard.runs.files import content_hash
-from regard.runs.local import order_run, start_worker
+from regard.runs.local import order_run
 from regard.runs.parcels import Sender, move_files, receive
+from regard.runs.pool import give_order, start_worker
 
 MARK = ".regard-shared"  # a file in the folder of runs: who can read it shares the folder
 ALONE = "REGARD_SHARED"  # set to `no` on a node that is to write nothing into a shared folder
@@ -122,6 +124,24 @@ def train_on_node(
         settings = move_files(config, places)
         last = _follow(settings, str(folder.parent), order, tell, Sender(folder))
         return _speak_of(last, places)
+
+
+_kept: dict[tuple[str, str], subprocess.Popen[str]] = {}  # workers of this process of Ray's
+
+
+def do_on_node(order: dict[str, Any], module: str, environment: dict[str, str]) -> dict[str, Any]:
+    """Have a worker do one thing; its last news, or `died` if it did.
+
+    The worker stays for what comes next, because starting one takes seconds. It ends with the
+    process of Ray's that has started it, as its input does.
+    """
+    key = module, repr(sorted(environment.items()))
+    if key not in _kept or _kept[key].poll() is not None:
+        _kept[key] = start_worker(environment, module)
+    for news in give_order(_kept[key], order):
+        if news["event"] != "progress":
+            return news
+    return {"event": "died", "code": _kept.pop(key).wait()}
 
 
 def _follow(

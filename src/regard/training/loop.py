@@ -18,6 +18,7 @@ from regard.models.layers.dropping import part_of
 from regard.models.seq2seq import Output, Seq2Seq
 from regard.tasks.batch import Batch
 from regard.tasks.task import Task
+from regard.training.adam import Adam
 from regard.training.config import TrainingConfig
 from regard.training.evaluation import PIECE, evaluate, evaluating
 from regard.training.forcing import forced_steps, forward
@@ -154,9 +155,9 @@ class Trainer:
                 total += float(self._loss(output, piece)[0]) * len(piece)
         return total / len(batch)
 
-    def _adam(self, module: torch.nn.Module) -> torch.optim.Adam:
+    def _adam(self, module: torch.nn.Module) -> Adam:
         config = self.config
-        return torch.optim.Adam(
+        return Adam(
             [p for p in module.parameters() if p.requires_grad],
             lr=config.learning_rate,
             betas=(config.beta1, config.beta2),

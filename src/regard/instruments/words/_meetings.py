@@ -18,6 +18,7 @@ from scipy.sparse import csr_array
 
 from regard.errors import RegardError
 from regard.instruments.words._pairs import Sentences
+from regard.instruments.words._sparse_sum import split_rows
 from regard.instruments.words._spool import Piece, Spool
 from regard.recordings.storage import Array
 
@@ -64,7 +65,7 @@ class Meetings:
     def _find_cells(self, entries: Array) -> tuple[Array, Array]:
         """Every cell once, for some source words at a time; pieces note the places of theirs."""
         sizes, columns, start = np.zeros(len(entries) + 1, np.int64), [], 0
-        for first, last in pairwise(_split(entries)):
+        for first, last in pairwise(split_rows(entries, CELLS)):
             borders = np.array([first, last], np.int64) << SHIFT
             slices = [slice(*np.searchsorted(p["codes"], borders)) for p in self.spool]
             found = _unite(p["codes"][part] for p, part in zip(self.spool, slices, strict=True))
@@ -126,7 +127,7 @@ class Expected:
 
 def normalise_rows(values: Array, indptr: Array) -> None:
     """Divide the cells of each source word by their sum, in place, some words at a time."""
-    for first, last in pairwise(_split(np.diff(indptr))):
+    for first, last in pairwise(split_rows(np.diff(indptr), CELLS)):
         part = slice(indptr[first], indptr[last])
         sizes = np.diff(indptr[first : last + 1])
         rows = np.repeat(np.arange(last - first), sizes)
@@ -174,17 +175,6 @@ def _sort(sources: Array, targets: Array, lengths: Array) -> tuple[Array, Array,
     codes |= sources.astype(np.int64) << (high + low)
     codes.sort()
     return codes >> (high + low), (codes >> low) & ((1 << high) - 1), codes & ((1 << low) - 1)
-
-
-def _split(entries: Array) -> list[int]:
-    """Source words in ranges with about `CELLS` entries each: where they begin, and the end."""
-    ends = np.cumsum(entries)
-    starts = [0]
-    while starts[-1] < len(entries):
-        before = ends[starts[-1] - 1] if starts[-1] else 0
-        after = int(np.searchsorted(ends, before + CELLS, side="right"))
-        starts.append(max(starts[-1] + 1, after))
-    return starts
 
 
 def _unite(arrays: Iterator[Array]) -> Array:

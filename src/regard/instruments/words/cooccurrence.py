@@ -22,6 +22,7 @@ from regard.instruments.words._pairs import (
     pieces,
     sides,
 )
+from regard.instruments.words._sparse_sum import SparseSum
 from regard.recordings.storage import Array
 
 SHOWN = 10  # rows of a table
@@ -96,13 +97,13 @@ class Counts:
 
     def __init__(self) -> None:
         self.sources, self.targets, self.pairs = Numbers(), Numbers(), 0
-        self.matrix = csr_array((0, 0), dtype=np.float64)
+        self.table = SparseSum()
 
     def update(self, pairs: Iterable[Pair]) -> Counts:
         """Count some sentence pairs more, piece by piece."""
         for piece in pieces(pairs):
             left, right = _make_bags(piece, self.sources, self.targets)
-            self._add(csr_array(left.T @ right))
+            self.table.add(csr_array(left.T @ right))
             self.pairs += len(piece)
         return self
 
@@ -110,21 +111,16 @@ class Counts:
         """Add what another has counted; its words may have other numbers."""
         rows = np.array([self.sources[w] for w in other.sources], np.int64)
         columns = np.array([self.targets[w] for w in other.targets], np.int64)
-        cells = other.matrix.tocoo()
+        cells = other.table.total.tocoo()
         places = rows[cells.coords[0]], columns[cells.coords[1]]
         shape = len(self.sources), len(self.targets)
-        self._add(csr_array(coo_array((cells.data, places), shape=shape)))
+        self.table.add(csr_array(coo_array((cells.data, places), shape=shape)))
         self.pairs += other.pairs
         return self
 
     def result(self) -> Cooccurrence:
         """What was counted so far."""
-        self.matrix.sort_indices()
-        return Cooccurrence(self.matrix, self.sources.words, self.targets.words, self.pairs)
-
-    def _add(self, more: csr_array) -> None:
-        self.matrix.resize(more.shape)
-        self.matrix = csr_array(self.matrix + more)
+        return Cooccurrence(self.table.total, self.sources.words, self.targets.words, self.pairs)
 
 
 def count_pairs(pairs: Iterable[Pair]) -> Counts:

@@ -22,13 +22,14 @@ from regard.errors import RegardError, in_words
 from regard.tasks.batch import Ints
 from regard.tasks.corpus import CorpusTask
 from regard.tasks.packed import Side
-from regard.tasks.task import TaskConfig
+from regard.tasks.task import Task, TaskConfig
 from regard.tasks.text._cut import Cut, Cutter, Pair
 from regard.tasks.text._draft import Draft
 from regard.tasks.text._stored import Damaged, Stored, Writer, open_stored
 from regard.tasks.text_files import Faults, Meter
 from regard.tasks.vocabulary import EOS, SOS
 
+CORPORA = "corpora"  # in the cache folder
 READING = {"reverse_source", "padding"}  # settings that change how rows are read, not which
 
 
@@ -97,7 +98,7 @@ def open_corpus(task: TextTask) -> Stored:
 
     Of several processes that want the same one, one makes it and the others wait.
     """
-    folder = cache_folder() / "corpora" / name_corpus(task)
+    folder = cache_folder() / CORPORA / name_corpus(task)
     with suppress(Damaged):
         return open_stored(folder)
     with _reserve(folder) as place:
@@ -134,8 +135,24 @@ def name_corpus(task: TextTask) -> str:
         [part, [[content_hash(path), path.suffixes] for path in task.find_files(part)]]
         for part in task.find_parts()
     ]
-    code = join_hashes(hash_code([type(task)], ["regard.tasks"]))
+    code = hash_reader(type(task))
     return sha256(json.dumps([code, settings, data]).encode()).hexdigest()[:32]
+
+
+def hash_reader(kind: type[Task]) -> str:
+    """The hash of the code that reads the files of a kind of task."""
+    return join_hashes(hash_code([kind], ["regard.tasks"]))
+
+
+def name_class(kind: type[Task]) -> str:
+    """Where a kind of task is defined."""
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def describe_text(task: TextTask) -> dict[str, Any]:
+    """What a corpus is made of, so that it can be told when nobody will ask for it any more."""
+    files = {str(path.absolute()): content_hash(path) for path in task.config.files()}
+    return {"task": name_class(type(task)), "code": hash_reader(type(task)), "files": files}
 
 
 def make_corpus(task: TextTask, folder: Path) -> Stored:
@@ -163,7 +180,8 @@ def _fill(task: TextTask, folder: Path) -> None:
     counts = {name: writer.write_part(name, _number(task, draft, name), kind) for name in names}
     task.check_parts({"train": counts["train"]}, draft.skipped)
     skipped = dict(+draft.skipped)
-    writer.finish({"learned": learned, "skipped": skipped, "kind": kind, "parts": names})
+    about = {"learned": learned, "skipped": skipped, "kind": kind, "parts": names}
+    writer.finish({**about, "of": describe_text(task)})
 
 
 def _number(task: TextTask, draft: Draft, name: str) -> Iterator[tuple[Side, Side]]:
