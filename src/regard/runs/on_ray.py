@@ -66,6 +66,7 @@ class _Driver:
         self.hashes = {str(path): content_hash(path) for path in dict.fromkeys(paths)}
         self.flying: dict[Any, str] = {}
         self.deaths: Counter[str] = Counter()
+        self.busy: dict[str, float] = {}  # since when another process was seen at a run
         self.held: dict[str, ExitStack] = {}  # locks of the folders that are written here
         self.faults: list[str] = []
         self.run = ray.remote(num_cpus=1, max_retries=0)(train_on_node)
@@ -174,9 +175,7 @@ class _Driver:
         folder = self.root / name
         try:
             if name not in self.held:
-                with ExitStack() as stack:
-                    stack.enter_context(locked(folder))
-                    self.held[name] = stack.pop_all()
+                self.held[name] = _wait_for(folder)
             receive(folder, self.configs[name], files)
         except RegardError as error:
             self._give_up(name, *error.faults)
@@ -197,10 +196,17 @@ class _Driver:
         if Run(self.root / name, self.configs[name]).done:  # also if it died just then
             if self.orders.monitor:
                 self.orders.monitor.finished(self.configs[name])
-        elif news["event"] == "failed" and not any(BUSY in fault for fault in news["faults"]):
+        elif news["event"] == "failed" and not self._may_be_free_soon(name, news["faults"]):
             self._give_up(name, *news["faults"])
-        else:  # a dead one's lock may last for a moment
+        else:
             self._try_again(name, news)
+
+    def _may_be_free_soon(self, name: str, faults: Sequence[str]) -> bool:
+        """Whether another process has the run that may be dying; it is given time, not tries."""
+        if not _is_busy(faults):
+            return False
+        self.deaths[name] -= 1
+        return time.monotonic() < self.busy.setdefault(name, time.monotonic()) + PATIENCE
 
     def _try_again(self, name: str, news: dict[str, Any]) -> None:
         self.deaths[name] += 1
@@ -208,11 +214,11 @@ class _Driver:
             self.waiting.append(name)
             time.sleep(BETWEEN * (1 + self.deaths[name]))
             return
-        why = news.get("faults") or [
+        self._give_up(
+            name,
             f"{name} was tried {DEATHS} times, and its process died each time, at last with"
-            f" {news['code']}. Ask again and it goes on from its last checkpoint."
-        ]
-        self._give_up(name, *why)
+            f" {news['code']}. Ask again and it goes on from its last checkpoint.",
+        )
 
     def _give_up(self, name: str, *faults: str) -> None:
         self.faults += faults
@@ -230,3 +236,21 @@ class _Driver:
             stack.close()
         with suppress(Exception):
             self.ray.kill(self.mailbox)
+
+
+def _is_busy(faults: Sequence[str]) -> bool:
+    return any(BUSY in fault for fault in faults)
+
+
+def _wait_for(folder: Path) -> ExitStack:
+    """The lock of a folder; one who is dying may have it for a while."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            with ExitStack() as stack:
+                stack.enter_context(locked(folder))
+                return stack.pop_all()
+        except RegardError as error:
+            if not _is_busy(error.faults) or time.monotonic() > until:
+                raise
+            time.sleep(BETWEEN)
