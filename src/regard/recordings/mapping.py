@@ -133,9 +133,10 @@ def _count_jobs(recording: Recording, shards: Shards, missing: Sequence[Part]) -
 
 
 class _Mappers(Pool[Part]):
-    """Worker processes that map parts."""
+    """Worker processes that map parts, and this one, which has all at hand."""
 
     module = "regard.recordings.worker"
+    takes_part = True
 
     def __init__(
         self,
@@ -146,7 +147,8 @@ class _Mappers(Pool[Part]):
         folder: Path,
     ):
         super().__init__(parts, worker_environment([type(what).__module__]))
-        self.recording, self.done, self.count = recording, 0, len(parts)
+        self.what, self.recording, self.shards, self.folder = what, recording, shards, folder
+        self.done, self.count = 0, len(parts)
         self.said = {
             "do": "map", "recording": str(shards.manifest.folder.absolute()),
             "rows": recording.rows, "digest": shards.manifest.digest,
@@ -157,6 +159,11 @@ class _Mappers(Pool[Part]):
     def order(self, thing: Part) -> Mapping[str, Any]:
         """A part by its samples."""
         return {**self.said, "part": [thing.start, thing.stop]}
+
+    def do(self, thing: Part) -> None:
+        """Map a part here."""
+        name = name_partial(self.what, self.recording, self.shards, thing)
+        make_partial(self.what, self.recording, thing, self.folder / name)
 
     def hear(self, thing: Part, news: Mapping[str, Any]) -> None:
         """Count the parts that are done."""

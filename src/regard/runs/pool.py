@@ -97,6 +97,7 @@ class Pool(ABC, Generic[T]):
     """Worker processes that take things to do from one queue."""
 
     module = TRAINS
+    takes_part = False  # whether this process is one of them: it need not be started
 
     def __init__(self, things: Sequence[T], environment: Mapping[str, str]):
         self.environment = environment
@@ -113,6 +114,10 @@ class Pool(ABC, Generic[T]):
     @abstractmethod
     def hear(self, thing: T, news: Mapping[str, Any]) -> None:
         """How it goes: `progress` or `done`; faults are kept already."""
+
+    def do(self, thing: T) -> None:
+        """What a worker would do, in this process; only where it takes part."""
+        raise NotImplementedError
 
     def give_up(self, thing: T, faults: Sequence[str]) -> None:
         """Something could not be done."""
@@ -135,10 +140,13 @@ class Pool(ABC, Generic[T]):
 
     def work(self, jobs: int) -> list[str]:
         """Have it all done; returns the faults."""
-        threads = [Thread(target=self._employ, daemon=True) for _ in range(jobs)]
+        others = jobs - 1 if self.takes_part else jobs
+        threads = [Thread(target=self._employ, daemon=True) for _ in range(others)]
         try:
             for thread in threads:
                 thread.start()
+            while self.takes_part and (thing := self._next()) is not None:
+                self._do_here(thing)
             for thread in threads:
                 while thread.is_alive():
                     thread.join(timeout=0.2)  # so that an interrupt is heard
@@ -164,6 +172,16 @@ class Pool(ABC, Generic[T]):
                     worker.__exit__(None, None, None)  # closes its pipes, and waits for it
         except Exception as error:  # whatever goes wrong here is a fault, too
             self._fault(f"A worker could not be used ({type(error).__name__}: {error}).")
+
+    def _do_here(self, thing: T) -> None:
+        try:
+            self.do(thing)
+        except RegardError as error:
+            with self.lock:
+                self.give_up(thing, error.faults)
+            return
+        with self.lock:
+            self.hear(thing, {"event": "done"})
 
     def _hire(self) -> subprocess.Popen[str]:
         """A worker that is there and has nothing to do, or a new one."""
