@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from regard.errors import RegardError
 from regard.runs import RunConfig, assemble, local, pool
 from regard.runs.orders import Orders
 
@@ -176,3 +177,46 @@ def test_one_job_is_done_in_this_process(
     assert asked == ([min(jobs, 3)] if apart else [])
     assert here == ([] if apart else configs)
     assert faults == (["from a worker"] if apart else ["from here"] * 3)
+
+
+class Numbers(pool.Pool[int]):
+    """A pool whose own process takes part; it cannot do 3."""
+
+    takes_part = True
+
+    def __init__(self, things: list[int]):
+        super().__init__(things, {})
+        self.here: list[int] = []
+        self.heard: list[int] = []
+
+    def order(self, thing: int) -> dict[str, Any]:
+        return {"thing": thing}
+
+    def do(self, thing: int) -> None:
+        if thing == 3:
+            raise RegardError("3 cannot be done")
+        self.here.append(thing)
+
+    def hear(self, thing: int, news: Any) -> None:
+        self.heard.append(thing)
+
+    def explain_death(self, thing: int, code: int | str) -> str:
+        return f"{thing} ended with {code}"
+
+
+def test_a_process_that_takes_part_starts_one_worker_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Worker] = []
+
+    def start(*rest: object) -> Worker:
+        started.append(Worker(*[DONE] * 20))
+        return started[-1]
+
+    monkeypatch.setattr(pool, "start_worker", start)
+    alone = Numbers([1, 2, 3, 4])
+    assert alone.work(1) == ["3 cannot be done"]
+    assert alone.here == alone.heard == [1, 2, 4] and not started
+    both = Numbers(list(range(10, 30)))
+    assert both.work(2) == [] and len(started) <= 1
+    assert sorted(both.heard) == list(range(10, 30))
+    told = [json.loads(line)["thing"] for worker in started for line in worker.stdin.lines]
+    assert sorted([*both.here, *told]) == list(range(10, 30)), "each once"
