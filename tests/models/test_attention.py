@@ -54,3 +54,11 @@ def test_equal_scores_mean_equal_weights() -> None:
     torch.testing.assert_close(
         site.weights[1, :, :, :2], torch.full_like(site.weights[1, :, :, :2], 0.5)
     )
+
+
+def test_first_vectors_of_query_free_attention() -> None:
+    torch.manual_seed(0)
+    made = ATTENTIONS["unasked"](8, size=400)
+    values = made.v.detach().abs()
+    assert 0.9 / 20 < float(values.max()) <= 1 / 20, "uniform on ±1/√400"
+    assert float(made.v.detach().mean().abs()) < 0.01

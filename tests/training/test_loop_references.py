@@ -217,6 +217,13 @@ def test_the_l2_term_is_of_the_model_alone(monkeypatch: pytest.MonkeyPatch) -> N
     assert not touched
 
 
+def test_a_model_is_in_training_when_it_learns() -> None:
+    trainer = make(layers=2, dropout=0.5)
+    trainer.model.eval()
+    trainer.step()
+    assert trainer.model.training
+
+
 def test_a_loss_that_is_no_number_is_told_as_such() -> None:
     trainer = make()
     with torch.no_grad():

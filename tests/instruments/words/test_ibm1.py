@@ -265,3 +265,8 @@ def test_the_ratio_is_measured_on_equal_tables() -> None:
     wrong[0][0] = 0.123
     with pytest.raises(RegardError, match="nothing to compare"):
         agree_on_tables(wrong, zipfian(50, words=20), 1)
+
+
+def test_five_words_unless_told() -> None:
+    table = regard.ibm1([(["a"], [word]) for word in "uvwxyz"])
+    assert len(table.highest("a")) == 5 and len(table.highest("a", 6)) == 6
