@@ -12,6 +12,7 @@ import torch
 
 from benchmarks.benchmark import Measured, median_time
 from regard.training import Trainer, loop
+from regard.training.adam import Adam
 
 Functions = tuple[tuple[Any, str], ...]  # whose function of which name
 
@@ -21,7 +22,7 @@ PARTS: dict[str, Functions] = {
     "forward": ((loop, "forward"), (loop, "likelihood"), (loop, "guidance")),
     "backward": ((torch.Tensor, "backward"),),
     "norm and clipping": ((torch, "_foreach_norm"), (torch, "_foreach_mul_")),
-    "adam": ((torch.optim.Adam, "step"),),
+    "adam": ((Adam, "step"),),
 }
 
 

@@ -472,9 +472,15 @@ def test_a_layer_is_followed_by_the_head_that_is_best_at_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen = {0: [(0.1, [0.5, 0.2]), (0.2, [0.9, 0.1])], 7: [(0.3, [0.4, 0.6]), (0.6, [0.8, 0.3])]}
-    monkeypatch.setattr(transformer_lexical, "look_layers", lambda run, update: seen[update])
-    run: Any = SimpleNamespace(checkpoints=lambda: [0, 7])
-    first, second = transformer_lexical.follow_layers(run)
+
+    def look(model: int, recording: int, gold: Any) -> Any:
+        assert model == recording and gold == "of update 0", "sentences are the same at all updates"
+        return seen[model]
+
+    monkeypatch.setattr(transformer_lexical, "record", lambda run, checkpoint, **more: checkpoint)
+    monkeypatch.setattr(transformer_lexical, "look_layers", look)
+    run: Any = SimpleNamespace(checkpoints=lambda: [0, 7], model=lambda update: update)
+    first, second = transformer_lexical.follow_layers(run, lambda update: f"of update {update}")  # type: ignore[arg-type, return-value]
     assert first.updates == second.updates == (0, 7)
     assert first.values.tolist() == [[0.1, 0.2], [0.3, 0.6]]
     assert second.values.tolist() == [[0.2, 0.9], [0.6, 0.8]]
