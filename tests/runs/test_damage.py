@@ -19,6 +19,7 @@ from regard.runs.checksums import SUMS, read_sums
 from regard.runs.files import content_hash, packed, read_tensors, write_tensors, write_whole
 from regard.runs.places import HOST, find_parts
 from regard.training import loop
+from regard.training.adam import Adam
 
 SMALL = {"hidden": 6, "batch": 4, "held_out": 10, "evaluate_every": 5, "checkpoint_every": 10}
 
@@ -267,21 +268,21 @@ def test_settings_are_finite(key: str, value: str) -> None:
 def test_weights_are_checked_after_the_last_update(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = torch.optim.Adam.step
+    real = Adam.step
     steps = iter(range(100))
 
-    def poisoned(self: torch.optim.Adam, *args: Any) -> None:
+    def poisoned(self: Adam, *args: Any) -> None:
         real(self, *args)
         if next(steps) == 19:  # the last: no further loss would show it
             with torch.no_grad():
                 self.param_groups[0]["params"][0].fill_(float("nan"))
 
-    monkeypatch.setattr(torch.optim.Adam, "step", poisoned)
+    monkeypatch.setattr(Adam, "step", poisoned)
     with pytest.raises(RegardError, match="size of the weights became nan at update 20"):
         execute(config(), tmp_path)
     run = Run.open(tmp_path / config().name)
     assert not run.done and run.checkpoints() == [0, 10]
-    monkeypatch.setattr(torch.optim.Adam, "step", real)
+    monkeypatch.setattr(Adam, "step", real)
     assert execute(config(), tmp_path).weights() == execute(config(), tmp_path / "b").weights()
 
 
