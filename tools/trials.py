@@ -18,7 +18,7 @@ from typing import Any
 
 from faults import Mutant
 
-TESTS = ("models", "training", "tasks", "runs", "recordings", "instruments", "papers")
+TESTS = ("models", "training", "tasks", "runs", "recordings", "instruments", "papers", "subjects")
 NOT_IN_A_FUNCTION, BROKEN = 77, 78  # codes of a forked process
 OPTIONS = ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
 OPTIONS += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
