@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from regard.errors import RegardError
-from regard.runs import Run, RunConfig, assemble, execute, on_ray, run_all
+from regard.runs import Run, RunConfig, assemble, execute, files, run_all
 from regard.runs.checksums import read_sums
 from regard.runs.files import BUSY, locked
 from regard.runs.parcels import Sender, files_of, move_files, pack, receive
@@ -91,12 +91,8 @@ def test_data_may_lie_elsewhere_and_the_run_is_the_same(tmp_path: Path) -> None:
 def test_a_folder_is_waited_for_while_another_is_dying(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(on_ray, "BETWEEN", 0.01)
     with ExitStack() as other:
         other.enter_context(locked(tmp_path))
-        monkeypatch.setattr(on_ray.time, "sleep", lambda seconds: other.close())
-        with on_ray._wait_for(tmp_path), pytest.raises(RegardError, match=BUSY):
+        monkeypatch.setattr(files.time, "sleep", lambda seconds: other.close())
+        with locked(tmp_path, 60), pytest.raises(RegardError, match=BUSY):
             locked(tmp_path).__enter__()
-    monkeypatch.setattr(on_ray, "PATIENCE", 0.0)
-    with locked(tmp_path), pytest.raises(RegardError, match=BUSY):
-        on_ray._wait_for(tmp_path)

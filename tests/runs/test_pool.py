@@ -182,8 +182,6 @@ def test_one_job_is_done_in_this_process(
 class Numbers(pool.Pool[int]):
     """A pool whose own process takes part; it cannot do 3."""
 
-    takes_part = True
-
     def __init__(self, things: list[int]):
         super().__init__(things, {})
         self.here: list[int] = []
@@ -213,10 +211,10 @@ def test_a_process_that_takes_part_starts_one_worker_less(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(pool, "start_worker", start)
     alone = Numbers([1, 2, 3, 4])
-    assert alone.work(1) == ["3 cannot be done"]
+    assert alone.work(1, alone.do) == ["3 cannot be done"]
     assert alone.here == alone.heard == [1, 2, 4] and not started
     both = Numbers(list(range(10, 30)))
-    assert both.work(2) == [] and len(started) <= 1
+    assert both.work(2, both.do) == [] and len(started) <= 1
     assert sorted(both.heard) == list(range(10, 30))
     told = [json.loads(line)["thing"] for worker in started for line in worker.stdin.lines]
     assert sorted([*both.here, *told]) == list(range(10, 30)), "each once"

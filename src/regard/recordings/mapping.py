@@ -50,7 +50,10 @@ def map_parts(
     if _is_portable(what) and (away or jobs != 1):
         mappers = _Mappers(what, recording, shards, missing, folder)
         files = [shards.manifest.folder / MANIFEST]
-        mappers.work_at(place, jobs, Needs(folder, files, [type(what).__module__]))
+        mappers.work_at(
+            place, jobs, Needs(folder, files, [type(what).__module__]),
+            lambda part: make_partial(what, recording, part, paths[part]),
+        )  # fmt: skip
     for number, part in enumerate(parts, start=1):
         found = read_partial(paths[part])
         yield make_partial(what, recording, part, paths[part]) if found is None else found
@@ -133,10 +136,9 @@ def _count_jobs(recording: Recording, shards: Shards, missing: Sequence[Part]) -
 
 
 class _Mappers(Pool[Part]):
-    """Worker processes that map parts, and this one, which has all at hand."""
+    """Worker processes that map parts."""
 
     module = "regard.recordings.worker"
-    takes_part = True
 
     def __init__(
         self,
@@ -147,8 +149,7 @@ class _Mappers(Pool[Part]):
         folder: Path,
     ):
         super().__init__(parts, worker_environment([type(what).__module__]))
-        self.what, self.recording, self.shards, self.folder = what, recording, shards, folder
-        self.done, self.count = 0, len(parts)
+        self.recording, self.done, self.count = recording, 0, len(parts)
         self.said = {
             "do": "map", "recording": str(shards.manifest.folder.absolute()),
             "rows": recording.rows, "digest": shards.manifest.digest,
@@ -159,11 +160,6 @@ class _Mappers(Pool[Part]):
     def order(self, thing: Part) -> Mapping[str, Any]:
         """A part by its samples."""
         return {**self.said, "part": [thing.start, thing.stop]}
-
-    def do(self, thing: Part) -> None:
-        """Map a part here."""
-        name = name_partial(self.what, self.recording, self.shards, thing)
-        make_partial(self.what, self.recording, thing, self.folder / name)
 
     def hear(self, thing: Part, news: Mapping[str, Any]) -> None:
         """Count the parts that are done."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # torch takes seconds to import, and most files hold no tenso
     from torch import Tensor
 
 BUSY = "is being written by another process"
+BETWEEN = 0.2  # seconds between two looks at a lock
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -115,14 +116,19 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, patience: float = 0.0) -> Iterator[None]:
     """Be the only process that writes to `folder`; refuse if another one is at it.
 
-    The operating system lets go of the lock when the process ends, however it ends.
+    The operating system lets go of the lock when the process ends, however it ends. One that is
+    dying is waited for, so many seconds.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    until = time.monotonic() + patience
     with require_regular(folder / "LOCK").open("a+", encoding="utf-8") as file:
-        if not take_lock(file.fileno()):
+        while not take_lock(file.fileno()):
+            if time.monotonic() < until:
+                time.sleep(BETWEEN)
+                continue
             file.seek(0)
             holder = file.read().strip() or "unknown"
             raise RegardError(

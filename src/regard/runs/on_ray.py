@@ -175,7 +175,9 @@ class _Driver:
         folder = self.root / name
         try:
             if name not in self.held:
-                self.held[name] = _wait_for(folder)
+                with ExitStack() as stack:
+                    stack.enter_context(locked(folder, PATIENCE))
+                    self.held[name] = stack.pop_all()
             receive(folder, self.configs[name], files)
         except RegardError as error:
             self._give_up(name, *error.faults)
@@ -203,7 +205,7 @@ class _Driver:
 
     def _may_be_free_soon(self, name: str, faults: Sequence[str]) -> bool:
         """Whether another process has the run that may be dying; it is given time, not tries."""
-        if not _is_busy(faults):
+        if not any(BUSY in fault for fault in faults):
             return False
         self.deaths[name] -= 1
         return time.monotonic() < self.busy.setdefault(name, time.monotonic()) + PATIENCE
@@ -236,21 +238,3 @@ class _Driver:
             stack.close()
         with suppress(Exception):
             self.ray.kill(self.mailbox)
-
-
-def _is_busy(faults: Sequence[str]) -> bool:
-    return any(BUSY in fault for fault in faults)
-
-
-def _wait_for(folder: Path) -> ExitStack:
-    """The lock of a folder; one who is dying may have it for a while."""
-    until = time.monotonic() + PATIENCE
-    while True:
-        try:
-            with ExitStack() as stack:
-                stack.enter_context(locked(folder))
-                return stack.pop_all()
-        except RegardError as error:
-            if not _is_busy(error.faults) or time.monotonic() > until:
-                raise
-            time.sleep(BETWEEN)

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -97,7 +97,6 @@ class Pool(ABC, Generic[T]):
     """Worker processes that take things to do from one queue."""
 
     module = TRAINS
-    takes_part = False  # whether this process is one of them: it need not be started
 
     def __init__(self, things: Sequence[T], environment: Mapping[str, str]):
         self.environment = environment
@@ -115,10 +114,6 @@ class Pool(ABC, Generic[T]):
     def hear(self, thing: T, news: Mapping[str, Any]) -> None:
         """How it goes: `progress` or `done`; faults are kept already."""
 
-    def do(self, thing: T) -> None:
-        """What a worker would do, in this process; only where it takes part."""
-        raise NotImplementedError
-
     def give_up(self, thing: T, faults: Sequence[str]) -> None:
         """Something could not be done."""
         self.faults += faults
@@ -127,10 +122,12 @@ class Pool(ABC, Generic[T]):
     def explain_death(self, thing: T, code: int | str) -> str:
         """A sentence for what a worker was at that ended by itself."""
 
-    def work_at(self, place: str, jobs: int | None, needs: Needs) -> None:
+    def work_at(
+        self, place: str, jobs: int | None, needs: Needs, here: Callable[[T], object] | None = None
+    ) -> None:
         """Have it all done by so many processes, or on a cluster (`runs/where.py`)."""
         if place == LOCAL:
-            faults = self.work(jobs or cores())
+            faults = self.work(jobs or cores(), here)
         else:
             from regard.runs.ray_pool import work_on_ray
 
@@ -138,15 +135,18 @@ class Pool(ABC, Generic[T]):
         if faults:
             raise RegardError(*dict.fromkeys(faults))
 
-    def work(self, jobs: int) -> list[str]:
-        """Have it all done; returns the faults."""
-        others = jobs - 1 if self.takes_part else jobs
+    def work(self, jobs: int, here: Callable[[T], object] | None = None) -> list[str]:
+        """Have it all done; returns the faults.
+
+        `here` does in this process what a worker would do: it is one of them, and need not start.
+        """
+        others = jobs - 1 if here else jobs
         threads = [Thread(target=self._employ, daemon=True) for _ in range(others)]
         try:
             for thread in threads:
                 thread.start()
-            while self.takes_part and (thing := self._next()) is not None:
-                self._do_here(thing)
+            while here and (thing := self._next()) is not None:
+                self._do_here(thing, here)
             for thread in threads:
                 while thread.is_alive():
                     thread.join(timeout=0.2)  # so that an interrupt is heard
@@ -173,9 +173,9 @@ class Pool(ABC, Generic[T]):
         except Exception as error:  # whatever goes wrong here is a fault, too
             self._fault(f"A worker could not be used ({type(error).__name__}: {error}).")
 
-    def _do_here(self, thing: T) -> None:
+    def _do_here(self, thing: T, do: Callable[[T], object]) -> None:
         try:
-            self.do(thing)
+            do(thing)
         except RegardError as error:
             with self.lock:
                 self.give_up(thing, error.faults)
