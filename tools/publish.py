@@ -19,13 +19,12 @@ from typing import Any
 
 from regard.display import Table
 from regard.papers import EXPERIMENTS, Result, claims, ledger, load_folder
-from regard.papers.framework.result import published_rows
+from regard.papers.framework.result import PUBLISHED, parts_path, published_rows
 from regard.report.markdown import code, join_page, plain, section, table_text, write_figures
 from regard.runs.files import write_json
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS, IMAGES = ROOT / "docs" / "results", ROOT / "docs" / "images"
-PUBLISHED = ROOT / "src" / "regard" / "papers" / "published"  # what comes with the package
 # The rows of the README: two of each source.
 SHOWN = (
     "c36.length", "c36.bidirectional", "ait.temporal-aed", "ait.breakdown",
@@ -64,6 +63,16 @@ def merge_paper(results: Sequence[Result], paper: str, docs: Path = RESULTS) -> 
     write_json(page.with_suffix(".json"), rows)
     if docs == RESULTS:
         shutil.copy(page.with_suffix(".json"), PUBLISHED / f"{paper}.json")
+        for result in results:
+            write_parts(result)
+
+
+def write_parts(result: Result) -> None:
+    """What each data set gave comes with the package, so that others can be measured elsewhere."""
+    if result.parts and result.scale == "full":
+        path = parts_path(result.experiment)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(result.parts, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def is_behind(result: Result, known: Sequence[Mapping[str, Any]]) -> bool:

@@ -85,5 +85,5 @@ def test_a_row_says_how_many_data_sets_it_covers(monkeypatch: pytest.MonkeyPatch
     sets = {"sst2": Path(), "yelp": Path(), "multi30k": Path()}
     monkeypatch.setattr("regard.papers.snell2021._with_sets.find_sets", lambda *_: sets)
     words = AgreementExperiment().coverage("full")
-    assert words == "3 of 11 data sets: SST, Yelp (stand-in), Multi30k"
+    assert words == "3 of 11 data sets: Yelp (stand-in), SST, Multi30k"
     assert BleuExperiment().coverage("full") == "1 of 5 data sets: Multi30k"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from regard.instruments.scores import Scores, agreement
 from regard.papers.framework.experiment import EXPERIMENTS, Runs
 from regard.papers.snell2021 import agreement as module
-from regard.papers.snell2021._compared import Compared, Models, draw_sentences
+from regard.papers.snell2021._compared import Cell, Compared, Models, draw_sentences
 from regard.papers.snell2021._course import read_scores
 from regard.papers.snell2021._data_sets import COLUMNS, MORE_XI, SETS, XI, DataSet
 from regard.papers.snell2021._row import Row
@@ -187,7 +188,7 @@ def test_runs_that_are_compared_share_no_seed(
 
 def test_rows_need_no_paper(compared: Compared, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SETS, "tiny", DataSet("Tiny", "tiny", "classification", {}))
-    row = Row("tiny", compared)
+    row = Row.of("tiny", compared)
     assert 0 <= row.shuffled.mean <= 1 and row.xi(XI[2]).n == 3
 
 
@@ -195,6 +196,45 @@ def test_frozen_attention_is_not_scored_on_training_sentences(
     compared: Compared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SETS, "tiny", DataSet("Tiny", "tiny", "classification", {}))
-    assert Row("tiny", compared).frozen  # held-out sentences: a number for each turn
+    assert Row.of("tiny", compared).frozen  # held-out sentences: a number for each turn
     monkeypatch.setattr(Compared, "compare_frozen", lambda self: pytest.fail("scored for nothing"))
-    assert Row("tiny", compared, held_out=False).frozen == []
+    assert Row.of("tiny", compared, held_out=False).frozen == []
+
+
+def test_a_row_is_kept_as_it_is(compared: Compared, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SETS, "tiny", DataSet("Tiny", "tiny", "classification", {}))
+    row = Row.of("tiny", compared)
+    row.cells[COLUMNS[0]][0] = Cell(0.5, 0.25, float("nan"))  # type: ignore[index]
+    plain = json.loads(json.dumps(row.to_json(), allow_nan=False))
+    assert repr(Row.from_json(plain)) == repr(row)
+
+
+def test_sets_that_were_measured_before_stay_in_the_tables(
+    models: Models, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("other", "tiny"):  # in the order of the paper
+        monkeypatch.setitem(SETS, name, DataSet(name.title(), name, "classification", {}))
+    made: Any = EXPERIMENTS["snell2021/agreement"]({})
+    at_hand = {"tiny": tmp_path}
+    monkeypatch.setattr(type(made), "find_sets", lambda self, scale: at_hand)
+
+    def runs(name: str) -> Runs:
+        return {
+            f"{name} attention": models.attending, f"{name} uniform": [models.uniform],
+            f"{name} proxy": [models.proxy], f"{name} frozen": [models.frozen],
+        }  # fmt: skip
+
+    first = made.measure(runs("tiny"), "full")
+    assert set(first.parts) == {"tiny"} and first.hours_before == 0
+    assert made.coverage("full").startswith("1 of ")
+    at_hand = {"other": tmp_path}
+    made.earlier = {**first.parts, "gone": {}}  # a data set that there is no more
+    both = made.measure(runs("other"), "full")
+    assert list(both.parts) == ["other", "tiny"] and both.parts["tiny"] == first.parts["tiny"]
+    assert both.hours_before == first.parts["tiny"]["core_hours"] > 0
+    assert made.coverage("full").endswith("Other, Tiny") and made.coverage("full")[0] == "2"
+    assert [row[0] for row in both.tables[0].cells()] == ["Other", "Tiny"]
+    assert "Tiny was measured before, by version" in both.found[-1]
+    ours, theirs = both.measures["snell.table2"], first.measures["snell.table2"]
+    assert ours["tiny_alpha_beta"] == ours["other_alpha_beta"] == theirs["tiny_alpha_beta"]
+    assert ours["least_over_shuffled"] == theirs["least_over_shuffled"]

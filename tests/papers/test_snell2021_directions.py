@@ -405,7 +405,7 @@ def tiny(monkeypatch: Patch) -> DataSet:
 
 
 def test_cells_of_a_row(tiny: DataSet) -> None:
-    row = Row("tiny", Table2())  # type: ignore[arg-type]
+    row = Row.of("tiny", Table2())  # type: ignore[arg-type]
     same(row.cell(COLUMNS[0]), [0.30, 0.34])
     same(row.tau(COLUMNS[2]), [0.07, 0.05])
     same(row.ratio(COLUMNS[0]), [3.0, 1.7])
@@ -422,7 +422,7 @@ def test_cells_of_a_row(tiny: DataSet) -> None:
 
 
 def test_measures_of_agreement(tiny: DataSet) -> None:
-    rows = {"tiny": Row("tiny", Table2())}  # type: ignore[arg-type]
+    rows = {"tiny": Row.of("tiny", Table2())}  # type: ignore[arg-type]
     found = tables._measure_agreements(rows, "held_out")
     same(found["tiny_alpha_uniform"], [0.30, 0.34])
     same(found["tiny_uniform_proxy"], [0.50])

@@ -12,6 +12,7 @@ from regard.errors import RegardError
 from regard.papers import EXPERIMENTS, ledger, reproduce
 from regard.papers.framework import Experiment, Findings, Plan, Runs, Scale
 from regard.papers.framework import reproduce as module
+from regard.papers.framework import result as results
 from regard.papers.framework.claims import Claim
 from regard.papers.framework.measures import plan_seeds
 from regard.papers.framework.result import load, result_path
@@ -146,3 +147,36 @@ def test_what_cannot_be_run_is_told_of_or_refused(monkeypatch: pytest.MonkeyPatc
     assert error.value.faults == ("q/c needs a file", "q/d needs a file")
     assert list(module.make_possible("p/a", "quick", {}, said.append)) == ["p/a"]
     assert len(said) == 1
+
+
+def test_what_data_sets_gave_is_handed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[dict[str, dict[str, int]]] = []
+
+    def measure(self: Counted, runs: Runs, scale: Scale) -> Findings:
+        seen.append(self.earlier)
+        found = Findings({"counted.one": {"times": Estimate.of([1.0])}}, hours_before=3.0)
+        return replace(found, parts={**self.earlier, f"set {len(seen)}": {"value": len(seen)}})
+
+    monkeypatch.setattr(Counted, "measure", measure)
+    (first,) = reproduce("counted", jobs=1)
+    assert seen == [{}] and first.parts == {"set 1": {"value": 1}}
+    assert first.core_hours == pytest.approx(3.0, abs=0.01)
+    (kept,) = reproduce("counted", jobs=1)
+    assert kept.parts == first.parts and len(seen) == 1
+    reproduce("counted", jobs=1, again=True)
+    assert seen[1] == first.parts
+    reproduce("counted", "full", jobs=1)
+    assert seen[2] == {}, "another scale is another result"
+    folder = tmp_path / "published"
+    path = results.parts_path("counted/one", folder)
+    path.parent.mkdir(parents=True)
+    path.write_text('{"theirs": {"value": 7}, "set 3": {"value": 0}}')
+    found = results.read_parts(tmp_path / "results", "counted/one", "full", folder)
+    assert found == {"theirs": {"value": 7}, "set 3": {"value": 3}}, "ours first"
+    assert results.read_parts(tmp_path / "results", "counted/one", "quick", folder) == {
+        "set 1": {"value": 1}, "set 2": {"value": 2},
+    }  # fmt: skip
+    result_path(tmp_path / "results", "counted/one", "full").write_text("{")
+    assert set(results.read_parts(tmp_path / "results", "counted/one", "full", folder)) == {
+        "theirs", "set 3",
+    }  # fmt: skip

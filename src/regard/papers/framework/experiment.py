@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from regard.display import Figure, Table
 from regard.errors import RegardError, unknown
@@ -23,6 +23,7 @@ Scale = Literal["quick", "full"]
 Plan = dict[str, list["RunConfig"]]  # condition -> one configuration per seed
 Runs = Mapping[str, Sequence["Run"]]  # condition -> one run per seed
 Measures = dict[str, Estimate]
+Parts = dict[str, dict[str, Any]]  # data set -> what it gave, as plain data
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Findings:
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
     found: tuple[str, ...] = ()
+    parts: Parts = field(default_factory=dict)  # what each data set gave, to be kept
+    hours_before: float = 0.0  # core hours of the parts that were measured before
 
     @classmethod
     def of(cls, measures: dict[str, Measures], *shown: Table | Figure | str) -> Findings:
@@ -53,6 +56,7 @@ class Experiment(ABC):
 
     def __init__(self, data: Mapping[str, str] | None = None):
         self.data = {name: file for name, file in (data or {}).items() if name in self.wants}
+        self.earlier: Parts = {}  # what data sets gave that were measured before
 
     def lacks(self, scale: Scale) -> str | None:
         """What has to be named before the experiment can be run, in words; mostly nothing."""

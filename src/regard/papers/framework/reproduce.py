@@ -13,7 +13,7 @@ from regard.errors import RegardError, unknown
 from regard.instruments import INSTRUMENTS
 from regard.papers.framework.cost import add_hours, count_conditions
 from regard.papers.framework.experiment import EXPERIMENTS, Experiment, Plan, Scale
-from regard.papers.framework.result import Result, load, result_path, results_folder
+from regard.papers.framework.result import Result, load, read_parts, result_path, results_folder
 from regard.runs.config import RunConfig
 from regard.runs.execution import forget
 from regard.runs.executor import Monitor, run_all
@@ -73,6 +73,8 @@ def reproduce(
     monitor = monitor or make_monitor(progress)
     made = make_possible(target, scale, data or {}, say)
     names = list(made)
+    for name in names:
+        made[name].earlier = read_parts(results, name, scale)
     plans = {name: made[name].plan(scale) for name in names}
     if again:
         _forget_changed(plans.values(), runs)
@@ -192,7 +194,7 @@ def _measure(
 ) -> None:
     started = process_time()
     findings = experiment.measure(conditions, scale)
-    hours = add_hours(conditions, process_time() - started)
+    hours = add_hours(conditions, process_time() - started) + findings.hours_before
     coverage = experiment.coverage(scale) or count_conditions(plan)
     rows = []
     for claim in experiment.rows():
@@ -218,6 +220,7 @@ def _measure(
         rests_on,
         coverage,
         hours,
+        findings.parts,
     )
     folder = results / name.split("/")[0] / scale
     for figure in findings.figures:

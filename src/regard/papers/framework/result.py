@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,12 @@ from typing import Any
 from regard.display import Figure, Table
 from regard.errors import RegardError, unknown
 from regard.papers.framework.claims import Claim, ledger
-from regard.papers.framework.experiment import EXPERIMENTS
+from regard.papers.framework.experiment import EXPERIMENTS, Parts
 from regard.runs.files import read_json
 from regard.statistics import Estimate
 
 SOURCES = ("here", "published")
+PUBLISHED = Path(__file__).parents[1] / "published"  # what comes with Regard
 
 
 def results_folder() -> Path:
@@ -41,6 +42,7 @@ class Result:
     plan: str  # hash of the runs and rules that this result rests on
     coverage: str | None = None  # of the conditions or data sets that its claims speak of
     core_hours: float | None = None  # of its runs and of the measuring
+    parts: Parts = field(default_factory=dict)  # what each data set gave, where there are several
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -160,7 +162,23 @@ def _choose_row(claim: Claim, results: Path, source: str | None) -> dict[str, An
 
 def published_files() -> list[Path]:
     """The files of rows that come with Regard, one per paper."""
-    return sorted((Path(__file__).parents[1] / "published").glob("*.json"))
+    return sorted(PUBLISHED.glob("*.json"))
+
+
+def parts_path(name: str, published: Path = PUBLISHED) -> Path:
+    """Where what an experiment's data sets gave at full scale is kept, if it comes with Regard."""
+    return published / "parts" / f"{name.replace('/', '-')}.json"
+
+
+def read_parts(results: Path, name: str, scale: str, published: Path = PUBLISHED) -> Parts:
+    """What data sets gave that were measured before: here, or else as it comes with Regard."""
+    known = parts_path(name, published)
+    parts: Parts = read_json(known) if scale == "full" and known.is_file() else {}
+    try:
+        last = load(results, name, scale)
+    except RegardError:  # damaged or of another version: it is made again
+        last = None
+    return parts | (last.parts if last else {})
 
 
 @cache

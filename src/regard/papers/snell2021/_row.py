@@ -2,28 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from regard.display import Line
 from regard.papers.framework.measures import SIZE
-from regard.papers.snell2021._compared import Compared
-from regard.papers.snell2021._data_sets import COLUMNS, SETS
+from regard.papers.snell2021._compared import Cell, Compared
+from regard.papers.snell2021._course import Course
+from regard.papers.snell2021._data_sets import COLUMNS, SETS, DataSet
 from regard.statistics import Estimate
 
 
+@dataclass(frozen=True)
 class Row:
-    """One row of the tables: every cell, once for each run as run A."""
+    """One row of the tables: every cell, once for each run as run A. Plain data, to be kept."""
 
-    def __init__(self, name: str, compared: Compared, held_out: bool = True, best: float = 1.0):
-        """`best` is the highest that a performance can be."""
-        self.name, self.data, turns, self.best = name, SETS[name], compared.turns, best
-        self.cells = compared.cells
-        self.xis = [compared.xi(turn) for turn in turns]
-        self.xis_by_rank = [compared.xi_by_rank(turn) for turn in turns]
-        self.trends = [compared.trend(turn) for turn in turns]
-        self.ends = [compared.ends(turn) for turn in turns]
-        self.courses = compared.courses
-        self.frozen = compared.compare_frozen() if held_out and compared.models.frozen else []
+    name: str
+    cells: Mapping[str, Sequence[Cell]]
+    xis: Sequence[Mapping[str, tuple[float, bool]]]
+    xis_by_rank: Sequence[Mapping[str, tuple[float, bool]]]
+    trends: Sequence[Mapping[int, float]]
+    ends: Sequence[tuple[float, float]]
+    courses: Sequence[Course]
+    frozen: Sequence[float] = ()
+    best: float = 1.0  # the highest that a performance can be
+
+    @classmethod
+    def of(cls, name: str, compared: Compared, held_out: bool = True, best: float = 1.0) -> Row:
+        """What the models of a data set give."""
+        turns = compared.turns
+        return cls(
+            name,
+            compared.cells,
+            [compared.xi(turn) for turn in turns],
+            [compared.xi_by_rank(turn) for turn in turns],
+            [compared.trend(turn) for turn in turns],
+            [compared.ends(turn) for turn in turns],
+            compared.courses,
+            compared.compare_frozen() if held_out and compared.models.frozen else [],
+            best,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; NaN, which JSON does not know, is null."""
+        plain: dict[str, Any] = json.loads(_ROWS.dump_json(self))
+        return plain
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Row:
+        """What `to_json` gave."""
+        return _ROWS.validate_python(_restore(plain))
+
+    @property
+    def data(self) -> DataSet:
+        """The data set that it is about."""
+        return SETS[self.name]
 
     def cell(self, column: str) -> Estimate:
         """One cell of Table 2 over turns; one number where no run has a turn."""
@@ -89,6 +127,18 @@ class Row:
             draw_level(column, self.updates, self.cell(column), colour)
             for colour, column in ((2, COLUMNS[0]), (3, COLUMNS[3]))
         )
+
+
+_ROWS = TypeAdapter(Row)
+
+
+def _restore(plain: Any) -> Any:
+    """Plain data with NaN where there is null."""
+    if isinstance(plain, Mapping):
+        return {key: _restore(value) for key, value in plain.items()}
+    if isinstance(plain, list):
+        return list(map(_restore, plain))
+    return math.nan if plain is None else plain
 
 
 def draw_level(label: str, updates: Sequence[int], found: Estimate, colour: int) -> Line:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from time import process_time
 from typing import Any, ClassVar, cast
 
-from regard.papers.framework import Experiment, Plan, Runs, Scale
+from regard import __version__
+from regard.papers.framework import Experiment, Findings, Plan, Runs, Scale
+from regard.papers.framework.cost import add_hours
+from regard.papers.framework.experiment import Parts
 from regard.papers.framework.measures import plan_seeds
 from regard.papers.snell2021._compared import Compared, Models, draw_sentences
 from regard.papers.snell2021._course import Performance, count_right
 from regard.papers.snell2021._data_sets import SETS, WANTED, DataSet, find_sets
+from regard.papers.snell2021._row import Row
 from regard.runs import RunConfig, assemble
 from regard.tasks import CorpusTask
 
@@ -92,7 +98,8 @@ class WithSets(Experiment):
     def coverage(self, scale: Scale) -> str:
         """Which of the paper's data sets were looked at, those marked that stand in for others."""
         every = [data for data in SETS.values() if data.kind in self.kinds]
-        found = [SETS[name] for name in self.find_sets(scale)]
+        known = {*self.find_sets(scale), *self.earlier}
+        found = [data for name, data in SETS.items() if name in known and data in every]
         named = ", ".join(data.title + " (stand-in)" * data.stand_in for data in found)
         return f"{len(found)} of {len(every)} data sets: {named}"
 
@@ -102,6 +109,41 @@ class WithSets(Experiment):
         for name, folder in self.find_sets(scale).items():
             found |= plan_models(name, folder, scale)
         return found
+
+    def measure_set(self, name: str, runs: Runs, scale: Scale) -> dict[str, Row]:
+        """The rows that one data set has in the tables, by the kind of sentences."""
+        raise NotImplementedError
+
+    def gather(self, runs: Runs, scale: Scale) -> tuple[dict[str, dict[str, Row]], Parts]:
+        """Every data set's rows, by kind of sentences and set; and the same to be kept.
+
+        A set that is at hand is measured; of another one, what it gave before is taken.
+        """
+        parts = {name: part for name, part in self.earlier.items() if name in SETS}
+        for name in self.find_sets(scale):
+            started = process_time()
+            rows = self.measure_set(name, runs, scale)
+            own = {key: group for key, group in runs.items() if key.split(" ")[0] == name}
+            hours = add_hours(own, process_time() - started)
+            plain = {kind: row.to_json() for kind, row in rows.items()}
+            parts[name] = {"rows": plain, "core_hours": hours, "version": __version__}
+        parts = {name: parts[name] for name in SETS if name in parts}
+        kinds = dict.fromkeys(kind for part in parts.values() for kind in part["rows"])
+        return {
+            kind: {name: Row.from_json(part["rows"][kind]) for name, part in parts.items()}
+            for kind in kinds
+        }, parts
+
+    def keep(self, findings: Findings, parts: Parts, scale: Scale) -> Findings:
+        """With what each data set gave, and a sentence on those that were measured before."""
+        old = {name: part for name, part in parts.items() if name not in self.find_sets(scale)}
+        told = [
+            f"{SETS[name].title} was measured before, by version {part['version']}."
+            for name, part in old.items()
+        ]
+        hours = sum(part["core_hours"] for part in old.values())
+        found = (*findings.found, *told)
+        return replace(findings, found=found, parts=parts, hours_before=hours)
 
     def compare(
         self,

@@ -32,14 +32,10 @@ class AgreementExperiment(WithSets):
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """All cells on held-out and on training sentences."""
-        sets = list(self.find_sets(scale))
-        held = {name: Row(name, self.compare(name, runs, scale)) for name in sets}
-        trained = {
-            name: Row(name, self.compare(name, runs, scale, "train"), held_out=False)
-            for name in sets
-        }
+        rows, parts = self.gather(runs, scale)
+        held, trained = rows["held out"], rows["trained"]
         title = f"Agreement on {TRAINED} training sentences (Table 7)"
-        return Findings.of(
+        found = Findings.of(
             {
                 "snell.table2": _measure_agreements(held, "held_out"),
                 "snell.kendall": _measure_taus(held),
@@ -52,8 +48,17 @@ class AgreementExperiment(WithSets):
             _list_agreements(title, trained, "trained"),
             _draw_trends(held),
             _draw_courses(held),
-            *(SETS[name].other for name in sets if SETS[name].other),
+            *(SETS[name].other for name in parts if SETS[name].other),
         )
+        return self.keep(found, parts, scale)
+
+    def measure_set(self, name: str, runs: Runs, scale: Scale) -> dict[str, Row]:
+        """Its cells on held-out and on training sentences."""
+        trained = self.compare(name, runs, scale, "train")
+        return {
+            "held out": Row.of(name, self.compare(name, runs, scale)),
+            "trained": Row.of(name, trained, held_out=False),
+        }
 
 
 def _least(values: Sequence[Estimate]) -> Estimate:

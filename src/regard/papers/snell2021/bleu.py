@@ -58,20 +58,14 @@ class BleuExperiment(WithSets):
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Every ξ of every translation set: held-out and training sentences, and by rank."""
-        performs = make_performance(SENTENCES[scale])
-        held, trained = {}, {}
-        for name in self.find_sets(scale):
-            held[name] = Row(name, self.compare(name, runs, scale, performs=performs), best=100.0)
-            task = cast(CorpusTask, runs[f"{name} attention"][0].task())
-            sentences = draw_sentences(task, "train", TRAINED if scale == "full" else SLICE)
-            compared = self.compare(name, runs, scale, "train", perform_on(sentences))
-            trained[name] = Row(name, compared, held_out=False, best=100.0)
+        rows, parts = self.gather(runs, scale)
+        held, trained = rows["held out"], rows["trained"]
         measures: Measures = {
             f"{name}_{short}": row.xi(column)
             for name, row in held.items()
             for column, short in zip(EVERY_XI, SHORT, strict=True)
         }
-        return Findings.of(
+        found = Findings.of(
             {"snell.bleu": measures},
             list_xis("ξ in points of BLEU (Table 6)", held, EVERY_XI, "bleu"),
             list_xis(
@@ -86,6 +80,20 @@ class BleuExperiment(WithSets):
             f"BLEU is that of the first {SENTENCES[scale]} sentences to validate on. A star marks"
             " an agreement that no checkpoint reaches in some turn: ξ is then ξ*.",
         )
+        return self.keep(found, parts, scale)
+
+    def measure_set(self, name: str, runs: Runs, scale: Scale) -> dict[str, Row]:
+        """Its ξ on held-out and on training sentences."""
+        performs = make_performance(SENTENCES[scale])
+        task = cast(CorpusTask, runs[f"{name} attention"][0].task())
+        sentences = draw_sentences(task, "train", TRAINED if scale == "full" else SLICE)
+        trained = self.compare(name, runs, scale, "train", perform_on(sentences))
+        return {
+            "held out": Row.of(
+                name, self.compare(name, runs, scale, performs=performs), best=100.0
+            ),
+            "trained": Row.of(name, trained, held_out=False, best=100.0),
+        }
 
 
 def list_xis(
