@@ -12,7 +12,7 @@ from typing import Any
 from faults import Mutant
 
 CLUSTER = "tests/runs/test_on_ray.py"  # takes longer than all others
-CONSTANTS = "tests/papers/test_decided.py::test_constants_of_experiments"  # reads modules whole
+DECIDED = "tests/papers/test_decided.py::"  # its tests read modules and presets whole
 
 
 def pytest_runtest_logreport(report: Any) -> None:
@@ -52,7 +52,7 @@ class Map:
         chosen, spent = [], 0.0
         if not found:  # it runs when the module is imported
             found = {test for tests in lines.values() for test in tests}
-            chosen = [CONSTANTS] if "/papers/" in mutant.path else []
+            chosen = [test for test in self.seconds if test.startswith(DECIDED)]
         for test in sorted(found, key=lambda t: (self.seconds.get(t, 1.0), t)):
             if spent > budget or len(chosen) >= most:
                 break

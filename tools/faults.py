@@ -16,7 +16,10 @@ COMPARISONS = {"Lt": "<=", "LtE": "<", "Gt": ">=", "GtE": ">", "Eq": "!=", "NotE
 COMPARISONS |= {"Is": "is not", "IsNot": "is", "In": "not in", "NotIn": "in"}
 OPERATORS = {"Add": "-", "Sub": "+", "Mult": "/", "Div": "*", "MatMult": "*", "Mod": "*"}
 OPERATORS |= {"FloorDiv": "*", "Pow": "*", "BitAnd": "|", "BitOr": "&"}
-SYMMETRIC = ("min", "max", "np.minimum", "np.maximum", "torch.equal", "np.array_equal", "torch.mul")
+SYMMETRIC = ("min", "max", "minimum", "maximum", "equal", "array_equal", "mul")
+SYMMETRIC += ("addcmul", "addcmul_", "allclose", "isclose")  # as methods of what is added to
+# Arguments for who writes or reads the code; a class that could be changed is changed by nobody.
+LEFT_OUT = ("strict", "description", "encoding", "exist_ok", "frozen")
 NAMES = {"mean": "sum", "sum": "mean", "min": "max", "max": "min", "argmax": "argmin"}
 NAMES |= {"argmin": "argmax", "any": "all", "all": "any", "exp": "log", "tanh": "sigmoid"}
 
@@ -134,8 +137,7 @@ class Finder(ast.NodeVisitor):
             self.add(node, "a constant", repr(value * 2 if value else 1.0))
 
     def visit_keyword(self, node: ast.keyword) -> None:
-        """Whether `zip` looks at lengths is a check for who writes the code."""
-        if node.arg != "strict":
+        if node.arg not in LEFT_OUT:
             self.visit(node.value)
 
     def visit_Call(self, node: ast.Call) -> None:
@@ -148,7 +150,7 @@ class Finder(ast.NodeVisitor):
             if first != second:
                 self._call(node, name, [second, first, *rest], node.keywords, "two arguments")
         for keyword in node.keywords:
-            if keyword.arg not in (None, "strict", "description", "encoding", "exist_ok", "frozen"):
+            if keyword.arg is not None and keyword.arg not in LEFT_OUT:
                 kept = [k for k in node.keywords if k is not keyword]
                 args = [self.source(a) for a in node.args]
                 self._call(node, name, args, kept, f"without {keyword.arg}")
@@ -184,7 +186,8 @@ def draw(tree: Path, every: list[Mutant], count: int, seed: int) -> list[Mutant]
     order = random.Random(seed).sample(every, len(every))
     drawn: list[Mutant] = []
     for mutant in order:
-        if mutant.what == "two arguments" and mutant.before.split("(")[0] in SYMMETRIC:
+        called = mutant.before.split("(")[0].split(".")[-1]
+        if mutant.what == "two arguments" and called in SYMMETRIC:
             continue
         text = (tree / mutant.path).read_text(encoding="utf-8")
         try:

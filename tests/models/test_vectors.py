@@ -13,6 +13,7 @@ from regard.errors import RegardError
 from regard.models.layers import word_vectors
 from regard.models.layers.embedding import Embedding
 from regard.models.layers.word_vectors import load_word_vectors, read_vectors
+from regard.tasks.vocabulary import SOS
 
 WORDS = ("<PAD>", "<SOS>", "<EOS>", "film", "great", "odd")
 TEXT = "film 1 2 3\n. . . 7 8 9\ngreat -1 0 1.5\n"
@@ -85,3 +86,13 @@ def test_what_an_archive_unpacks_to_is_held_against_memory(
     assert len(list(read_vectors(arrays))) == 3
     (size,) = asked
     assert size > 3 * 5 * 4 + 3 * 3 * 4  # letters of numpy have four bytes, and so has a number
+
+
+def test_the_first_input_is_the_mean_of_all_words() -> None:
+    torch.manual_seed(0)
+    table = Embedding(5, 3, uniform_start=True)
+    wanted = table.weight.detach().clone()
+    wanted[SOS] = wanted.sum(dim=0) / 5  # the padding's vector is zero, and counts
+    assert torch.allclose(table.table, wanted)
+    plain = Embedding(5, 3)
+    assert torch.equal(plain.table, plain.weight)

@@ -25,6 +25,7 @@ from regard.papers.across import (
 from regard.papers.across import transformer_terms as terms
 from regard.papers.across._positions import count_found
 from regard.papers.across._transformers import CROSSING
+from regard.papers.across.hf import WARMUP, find_rate
 from regard.papers.across.order import Course
 from regard.papers.aitken2021 import own_predictions
 from regard.papers.baan2019 import tables
@@ -484,3 +485,10 @@ def test_a_layer_is_followed_by_the_head_that_is_best_at_the_end(
     assert first.updates == second.updates == (0, 7)
     assert first.values.tolist() == [[0.1, 0.2], [0.3, 0.6]]
     assert second.values.tolist() == [[0.2, 0.9], [0.6, 0.8]]
+
+
+def test_the_rate_of_a_marian_rises_then_falls_along_a_cosine() -> None:
+    rates = [find_rate(at, WARMUP + 100) for at in range(WARMUP + 101)]
+    assert rates[:2] == [1 / WARMUP, 2 / WARMUP] and rates[WARMUP - 1] == rates[WARMUP] == 1
+    assert rates[WARMUP + 50] == pytest.approx(0.5) and rates[-1] == pytest.approx(0)
+    assert rates[WARMUP + 25] == pytest.approx((1 + 2**-0.5) / 2)

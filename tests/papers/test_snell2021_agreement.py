@@ -17,7 +17,7 @@ from regard.papers.snell2021._compared import Cell, Compared, Models, draw_sente
 from regard.papers.snell2021._course import read_scores
 from regard.papers.snell2021._data_sets import COLUMNS, MORE_XI, SETS, XI, DataSet
 from regard.papers.snell2021._row import Row
-from regard.papers.snell2021._with_sets import plan_models
+from regard.papers.snell2021._with_sets import count_updates, plan_models
 from regard.runs import Run, assemble, execute
 from regard.tasks import Batch, CorpusTask
 
@@ -238,3 +238,13 @@ def test_sets_that_were_measured_before_stay_in_the_tables(
     ours, theirs = both.measures["snell.table2"], first.measures["snell.table2"]
     assert ours["tiny_alpha_beta"] == ours["other_alpha_beta"] == theirs["tiny_alpha_beta"]
     assert ours["least_over_shuffled"] == theirs["least_over_shuffled"]
+
+
+def test_updates_are_those_of_whole_epochs(task_files: dict[str, dict[str, Any]]) -> None:
+    data = DataSet("Tiny", "tiny", "classification", {})
+    settings = {**task_files["classification"], "held_out": 30, "minimum": 1}
+    task = assemble("classification", "snell-proxy", 0, settings).make_task()
+    assert isinstance(task, CorpusTask)
+    rows = len(task.rows["train"])
+    assert count_updates(data, settings, {"epochs": 30, "batch": 7}) == 30 * rows // 7 > 1
+    assert count_updates(data, settings, {"epochs": 1, "batch": 10 * rows}) == 1

@@ -219,3 +219,10 @@ def test_pieces_are_as_large_as_was_said(monkeypatch: pytest.MonkeyPatch) -> Non
             name, **({"least": 2} if name == "variance" else {})
         )
     assert sizes_seen - {None} == {3}
+
+
+def test_where_no_step_occurred_there_are_none() -> None:
+    nothing = np.zeros((4, 3))
+    empty = Components(np.zeros((3, 2)), np.zeros((4, 2)), nothing)
+    assert empty.steps == 0
+    assert Components(np.zeros((3, 2)), np.zeros((4, 2)), np.eye(4, 3)).steps == 3

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
+import pkgutil
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -16,11 +20,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import regard
-from regard import RegardError
+from regard import RegardError, instruments
 from regard.instruments import INSTRUMENTS, Recordings
 from regard.plugins import RegardWarning
 from regard.recordings import Recording, gather_shards, load_recording
-from regard.recordings.adding import cut_parts, find_shards
+from regard.recordings.adding import Summed, cut_parts, find_shards
 from regard.recordings.manifest import MANIFEST
 from regard.recordings.views import draw_places, sample_rows
 
@@ -260,3 +264,14 @@ def test_rows_of_the_readout_are_gathered_from_all_shards(tmp_path: Path) -> Non
     assert many["readout.words"].tolist() == [0, 1, 2, 3, 5]
     np.testing.assert_array_equal(many["readout"], rows[[0, 1, 2, 3, 5]])
     assert many.shape("readout") == (5, 8)
+
+
+def test_passes_that_look_at_the_whole_say_so() -> None:
+    for module in pkgutil.walk_packages(instruments.__path__, "regard.instruments."):
+        importlib.import_module(module.name)
+    kinds = list(Summed.__subclasses__())
+    assert len(kinds) >= 18
+    for kind in kinds:
+        asked = re.findall(r"whole\.(\w+)", inspect.getsource(kind))
+        if "decomposition" in asked:
+            assert kind.needs_means, f"{kind.__name__} would be kept though its means changed"

@@ -13,6 +13,7 @@ import pytest
 import regard
 from regard.runs import assemble, execute, execution
 from regard.runs.files import write_whole
+from regard.runs.parcels import receive
 
 SMALL = {"hidden": 6, "batch": 4, "held_out": 10, "updates": 4, "evaluate_every": 2}
 
@@ -78,3 +79,9 @@ def test_who_waited_does_not_train_again(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(execution, "locked", late)
     monkeypatch.setattr(execution, "_train", lambda *_: pytest.fail("trained again"))
     assert execute(config, tmp_path / "ours").done
+
+
+def test_what_a_node_adds_to_a_file_is_on_disk(tmp_path: Path, events: list[str]) -> None:
+    folder = tmp_path / "run"
+    receive(folder, assemble("reversal", "chapter36", 0, SMALL), [("metrics.jsonl", 0, b"{}\n")])
+    assert "fsync metrics.jsonl" in events and (folder / "metrics.jsonl").read_bytes() == b"{}\n"

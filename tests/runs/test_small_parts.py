@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from regard.errors import RegardError
-from regard.runs import assemble, execute, execution, reckoning, worker
+from regard.runs import assemble, execute, execution, reckoning, status, worker
 from regard.runs.checksums import SUMS, final_list, note
 from regard.runs.files import locked
+from regard.runs.progress import BarMonitor
+from regard.runs.status import Status
 
 SMALL = {"hidden": 4, "batch": 2, "held_out": 4, "updates": 4, "evaluate_every": 2}
 
@@ -146,3 +148,34 @@ def test_what_a_run_takes_by_hand() -> None:
     assert reckoning.reckon(text, model, 4) == weights + 60 + 8 * 20 + 4 * 4 * 10
     tables: Any = SimpleNamespace(tables=8, bits=3)
     assert reckoning.reckon(tables, model, 4) == weights + 60 * 64 + 8 * 4 + 4 * 4 * 10
+
+
+def test_a_bar_is_told_how_much_of_how_much() -> None:
+    told: list[tuple[float, int, str]] = []
+    monitor = BarMonitor(lambda done, total, note: told.append((done, total, note)))
+    config = assemble("reversal", "chapter36", 0, {})
+    monitor.expect(3)
+    monitor.progress(config, 50, 200, 1.5, None)
+    monitor.finished(config)
+    assert told[-2:] == [(0.25, 3, f"{config.name}: loss 1.500"), (1, 3, config.name)]
+
+
+def test_how_runs_are_doing_is_written_at_work_and_not_too_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, wrote = [100.0], list[float]()
+    monkeypatch.setattr(status.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(status, "write_json", lambda path, about: wrote.append(clock[0]))
+    kept = Status(tmp_path)
+    kept.write()
+    assert not wrote, "nothing is to be done yet"
+    with kept:
+        assert wrote == [100.0]
+        kept.write(soon=True)
+        clock[0] += status.BETWEEN / 2
+        kept.write(soon=True)
+        assert wrote == [100.0]
+        clock[0] += status.BETWEEN
+        kept.write(soon=True)
+        kept.write()
+        assert wrote == [100.0, clock[0], clock[0]]

@@ -173,3 +173,15 @@ def test_a_recording_has_its_own_links(tmp_path: Path) -> None:
     assert regard.aer(recording, [Alignment.of([(0, 0)])] * 20).first.match.sure == 20
     with pytest.raises(RegardError, match="give gold"):
         regard.aer(brute.recording(brute.arrays(0)))
+
+
+@pytest.mark.parametrize("step", [(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1) if a or b])
+def test_links_grow_to_every_neighbour_and_no_further(step: tuple[int, int]) -> None:
+    for far in (1, 2):
+        link = (4 + far * step[0], 4 + far * step[1])
+        # One of the link's words is taken, so that it is not added at the end in any case.
+        shared = {(4, 4), (9, link[1])} if all(step) else {(4, 4)}
+        joined = symmetrise(
+            [Alignment.of(shared | {link})], [Alignment.of(shared)], "grow-diag-final-and"
+        )
+        assert joined[0].sure == (shared | {link} if far == 1 else shared)
