@@ -159,8 +159,10 @@ def time_layers(task: str, runs: Sequence[Run]) -> tuple[Measures, list[Panel]]:
 def draw_terms(shares: Mapping[str, Mapping[str, Estimate]]) -> Figure:
     """The nine terms, a panel for each task."""
     count = next(iter(next(iter(shares.values())).values())).n
+    highest = max(share.high for own in shares.values() for share in own.values())
     panels = tuple(
-        Panel(task, "term", "share", (Bars.of("share", own),)) for task, own in shares.items()
+        Panel(task, "term", "share", (Bars.of("", own),), (0, 1.05 * highest))
+        for task, own in shares.items()
     )
     return Figure(
         "x-transformer-tasks",
