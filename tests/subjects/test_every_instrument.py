@@ -40,12 +40,13 @@ WORKS = {
     **dict.fromkeys(TRANSFORMER, (
         "breakdown", "heads", "layers", "offset", "pull", "attention_entropy", "saliency", "ablate",
         "ablate_heads", "cumulative_ablation", "probe", "groups", "heatmaps", "aer",
+        "lexical_probe",
     )),
     "recurrent": ("breakdown", "lexical_probe", "optimal_attention", "strength", "gates", "ablate",
                   "ablate_heads", "connectivity", "dictionary", "saliency"),
     "cells": ("strength", "gates", "connectivity", "polarity", "probe", "heatmaps", "saliency"),
     "amun": ("breakdown", "attention_entropy", "heads", "offset", "gates", "strength", "probe",
-             "groups", "heatmaps", "polarity", "connectivity", "saliency"),
+             "groups", "heatmaps", "polarity", "connectivity", "saliency", "lexical_probe"),
     "tutorial": ("breakdown", "attention_entropy", "heads", "gates", "strength", "probe"),
 }  # fmt: skip
 

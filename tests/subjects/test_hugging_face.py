@@ -238,3 +238,29 @@ def test_a_folder_without_a_tokenizer_takes_no_texts(
     subject = regard.hugging_face(tmp_path)
     with pytest.raises(RegardError, match="no tokenizer"):
         regard.record(subject, pairs=[("a text", "a text")])
+
+
+@pytest.mark.parametrize("family", ["Marian", "Bart", "T5"])
+def test_beta_is_what_the_model_says_when_it_sees_one_state(
+    tiny: Callable[..., Any], family: str
+) -> None:
+    """With one decoder layer, a step that looks at l alone might as well have no other state."""
+    from transformers.modeling_outputs import BaseModelOutput
+
+    one = {"num_decoder_layers": 1} if family == "T5" else {"decoder_layers": 1}
+    net = tiny(family, **one)
+    pairs = PAIRS[:2]
+    recording = regard.record(regard.hugging_face(net), pairs=pairs, also=("lexical",))
+    found = recording["lexical"]
+    for row, (source, target) in enumerate(pairs):
+        fed = torch.tensor([[net.config.decoder_start_token_id, *target[:-1]]])
+        with torch.no_grad():
+            states = net.get_encoder()(input_ids=torch.tensor([source])).last_hidden_state
+            for place in range(len(source)):
+                seen = BaseModelOutput(last_hidden_state=states[:, place : place + 1])
+                logits = net(encoder_outputs=seen, decoder_input_ids=fed, use_cache=False).logits
+                said = logits[0].log_softmax(1)[torch.arange(len(target)), target]
+                np.testing.assert_allclose(found[row, : len(target), place], said, atol=1e-5)
+    assert found[0, :3, :4].std() > 1e-4
+    with pytest.raises(RegardError, match="no lexical probe"):
+        regard.record(regard.hugging_face(tiny("ProphetNet")), pairs=pairs, also=("lexical",))

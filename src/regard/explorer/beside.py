@@ -15,7 +15,7 @@ from regard.explorer.thing import to_array
 from regard.explorer.views import Arrays, Views
 from regard.instruments import inspect
 from regard.instruments.words.ibm1 import IBM1
-from regard.recordings.adapters._also import FURTHER
+from regard.recordings.adapters._also import FURTHER, check_also
 from regard.recordings.storage import Array
 
 PAIRS = 10_000  # sentence pairs that IBM model 1 learns from
@@ -50,8 +50,7 @@ def _further(views: Views, question: ask.Question, found: Look, what: str) -> Ar
     if question.changes:
         raise RegardError(f"{what} is that of the model as it is: take the changes away.")
     thing, done = views.things.live(question.thing), found.done
-    if what == "lexical" and not done.model.has_lexical_probe:
-        raise RegardError("This model has no lexical probe.")
+    check_also(done.model, {what: {}})
     with thing.lock:
         return to_array(FURTHER[what](done)[0])
 

@@ -134,7 +134,8 @@ class Recordings(Takes):
             given["seed"] = given.pop("samples", 0)
             return record(thing, also=also, **given)
         if isinstance(thing, Subject):
-            return record_of_subject(thing, also, options)
+            fed = {} if self.inputs == "own" else {"inputs": self.inputs}  # else as it is used to
+            return record_of_subject(thing, also, {**fed, **options})
         if not isinstance(thing, Recording):
             raise self.refuse(thing)
         said = [name for name in options if name != "watch"]

@@ -18,7 +18,8 @@ from regard.models.parts import NamedParts
 
 NO_LEXICAL_PROBE = (
     "This model has no lexical probe: its output layer must read the context of one attention that"
-    " follows the step. Take a recurrent encoder-decoder with attention."
+    " follows the step, or the weights of its attention must be such as can be changed. Take a"
+    " recurrent encoder-decoder with attention."
 )
 
 
@@ -65,7 +66,7 @@ class Seq2Seq(NamedParts, ABC):
     It names its parts, too, see `NamedParts`.
     """
 
-    has_lexical_probe: bool = False  # whether `lexical` can be asked
+    has_lexical_probe: bool = False  # whether `lexical` can be asked, at once for all pairs
     # Whether what the output layer read is fed beside the next word (Luong et al. 2015, 3.3).
     feeds: bool = False
     is_bag_of_words: bool = False  # a state is the vector of its word alone, whatever is around it

@@ -43,9 +43,10 @@ def lexical_probe(
 ) -> Probed:
     """How likely each target word is, were all attention at one source word (β), against α.
 
-    Reads `lexical`, which models can record whose output reads a context: recurrent
-    encoder-decoders and classifiers. The cost is one pass of the output network over all pairs
-    of source and target words. `site`, `layer` and `head` choose the attention α.
+    Reads `lexical`. Recurrent encoder-decoders and classifiers whose output reads the context
+    are asked at once, in one pass of the output network over all pairs of words; of Transformers
+    and of models that attend before the step, attention is moved, one decoder pass for each pair.
+    `site`, `layer` and `head` choose the attention α.
     """
     scores = Scores.of_array(recording, "lexical")
     weights = read_attention(recording, site, head, layer)

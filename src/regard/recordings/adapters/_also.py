@@ -13,6 +13,7 @@ from regard.errors import RegardError, unknown
 from regard.models.seq2seq import NO_LEXICAL_PROBE, Memory, Output, Seq2Seq
 from regard.recordings.adapters import _saliency
 from regard.recordings.adapters._layers import NO_LAYERS
+from regard.recordings.adapters._moved import can_be_moved, probe_by_moving
 from regard.tasks.batch import Batch
 
 Also = Mapping[str, Mapping[str, Any]]  # what -> how
@@ -40,8 +41,14 @@ class Pass(NamedTuple):
 
 
 def compute_lexical(done: Pass) -> Tensor:
-    """log β_{t,l} = log N([h_l, s_t])_{y_t} (snell2021, eq. 4 and 9)."""
-    return done.log_probability(done.batch.target)
+    """log β_{t,l} = log N([h_l, s_t])_{y_t} (snell2021, eq. 4 and 9).
+
+    At once where the output network can be asked; otherwise attention is moved, pair by pair.
+    """
+    if done.model.has_lexical_probe:
+        return done.log_probability(done.batch.target)
+    words = done.output.logits.shape[2]
+    return probe_by_moving(done.model, done.memory, done.fed, done.batch.target, done.pairs, words)
 
 
 def compute_proxy(done: Pass) -> Tensor:
@@ -121,7 +128,8 @@ def check_also(model: Seq2Seq, also: Also) -> None:
             "This model is no bag of words, so it has no proxy scores. Train one with the same task"
             " settings: `regard train TASK --model snell-proxy`."
         )
-    if {"lexical", "log_odds"} & also.keys() and not model.has_lexical_probe:
+    asked = {"log_odds"} if can_be_moved(model) else {"lexical", "log_odds"}
+    if asked & also.keys() and not model.has_lexical_probe:
         faults.append(NO_LEXICAL_PROBE)
     if "values" in also and not any(point.site for point in points.values()):
         faults.append("This model has no attention, so there are no values to record.")
