@@ -492,7 +492,8 @@ def test_xi_in_bleu(monkeypatch: Patch) -> None:
     monkeypatch.setattr(_with_sets.WithSets, "find_sets", lambda self, scale: {"multi30k": Path()})
     monkeypatch.setattr(_with_sets.WithSets, "compare", compare)
     monkeypatch.setattr(in_bleu, "draw_sentences", lambda task, split, most: (task, split))
-    runs: Any = {"multi30k attention": [SimpleNamespace(task=lambda: "its task")]}
+    about = {"folder": Path("one"), "summary": {"seconds": 1.0}}
+    runs: Any = {"multi30k attention": [SimpleNamespace(task=lambda: "its task", **about)]}
     found = measure("snell2021/bleu", runs).measures["snell.bleu"]
     assert asked == [("multi30k", ()), ("multi30k", ("train",))]
     same(found["multi30k_xi_uniform"], [11, 12])

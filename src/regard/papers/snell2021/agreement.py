@@ -54,11 +54,9 @@ class AgreementExperiment(WithSets):
 
     def measure_set(self, name: str, runs: Runs, scale: Scale) -> dict[str, Row]:
         """Its cells on held-out and on training sentences."""
-        trained = self.compare(name, runs, scale, "train")
-        return {
-            "held out": Row.of(name, self.compare(name, runs, scale)),
-            "trained": Row.of(name, trained, held_out=False),
-        }
+        held_out = Row.of(name, self.compare(name, runs, scale))
+        trained = Row.of(name, self.compare(name, runs, scale, "train"), held_out=False)
+        return {"held out": held_out, "trained": trained}
 
 
 def _least(values: Sequence[Estimate]) -> Estimate:

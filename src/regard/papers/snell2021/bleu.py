@@ -84,16 +84,13 @@ class BleuExperiment(WithSets):
 
     def measure_set(self, name: str, runs: Runs, scale: Scale) -> dict[str, Row]:
         """Its ξ on held-out and on training sentences."""
-        performs = make_performance(SENTENCES[scale])
+        compared = self.compare(name, runs, scale, performs=make_performance(SENTENCES[scale]))
+        held_out = Row.of(name, compared, best=100.0)
         task = cast(CorpusTask, runs[f"{name} attention"][0].task())
         sentences = draw_sentences(task, "train", TRAINED if scale == "full" else SLICE)
-        trained = self.compare(name, runs, scale, "train", perform_on(sentences))
-        return {
-            "held out": Row.of(
-                name, self.compare(name, runs, scale, performs=performs), best=100.0
-            ),
-            "trained": Row.of(name, trained, held_out=False, best=100.0),
-        }
+        compared = self.compare(name, runs, scale, "train", perform_on(sentences))
+        trained = Row.of(name, compared, held_out=False, best=100.0)
+        return {"held out": held_out, "trained": trained}
 
 
 def list_xis(
