@@ -186,8 +186,9 @@ def test_a_file_of_aligned_sentences_that_does_not_fit_is_told_of(alignments: st
     with pytest.raises(RegardError, match="4 sentence pairs, but 1 lines of links"):
         _aligned_text.read_aligned(folder, "enfr")
     written(folder / "enfr.src-tgt.gz", ["one sentence alone"])
-    with pytest.raises(RegardError, match=r"line 1.*\|\|\|"):
+    with pytest.raises(RegardError, match=r"enfr\.src-tgt\.gz.*line 1.*\|\|\|") as caught:
         _aligned_text.read_aligned(folder, "enfr")
+    assert str(caught.value).startswith(str(folder / "enfr.src-tgt.gz"))
 
 
 def test_published_alignments_have_their_known_error(real: Callable[[str], Path]) -> None:

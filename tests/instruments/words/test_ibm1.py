@@ -69,6 +69,12 @@ def test_counts_merge_in_any_order(pairs: list[Pair], a: int, b: int, rng: rando
     assert merged.pairs == len(pairs)
 
 
+def test_equals_keep_the_order_in_which_they_came() -> None:
+    words = [f"w{k}" for k in range(40)]
+    found = regard.cooccurrence([(["x"], [word]) for word in words] + [(["x"], ["w17"])])
+    assert [word for word, _ in found.highest("x", 41)] == ["w17", *words[:17], *words[18:]]
+
+
 def test_processes_count_the_same() -> None:
     pairs = [*zipfian(2500, words=50), (["ä"], ["b", "b"])]
     found = regard.cooccurrence(iter(pairs), jobs=2)
