@@ -50,7 +50,7 @@ class Map:
         inside = range(mutant.line, mutant.last + 1)
         found = {test for line in inside for test in lines.get(line, ())}
         chosen, spent = [], 0.0
-        if not found:  # it runs when the module is imported
+        if mutant.imported or not found:
             found = {test for tests in lines.values() for test in tests}
             chosen = [test for test in self.seconds if test.startswith(DECIDED)]
         for test in sorted(found, key=lambda t: (self.seconds.get(t, 1.0), t)):

@@ -38,6 +38,7 @@ class Mutant:
     stop: int
     outcome: str = ""
     by: str = ""
+    imported: bool = False  # in no function: it is run by whichever test first imports the module
 
 
 class Finder(ast.NodeVisitor):
@@ -64,7 +65,8 @@ class Finder(ast.NodeVisitor):
         before = self.text[start:stop]
         if before != after:
             place = (self.path, node.lineno, node.end_lineno)
-            self.found.append(Mutant(*place, what, before, after, start, stop))
+            mutant = Mutant(*place, what, before, after, start, stop, imported=not self.inside)
+            self.found.append(mutant)
 
     def source(self, node: ast.expr) -> str:
         assert node.end_lineno is not None and node.end_col_offset is not None

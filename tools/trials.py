@@ -171,6 +171,8 @@ def _start(trial: Trial, mutant: Mutant, some: list[str]) -> int:
 
 def put_in(tree: Path, mutant: Mutant) -> int:
     """Give the functions that have the fault the code of the changed file; how many there are."""
+    if mutant.imported:  # functions below it may have moved by a line, and are the same
+        return 0
     path = tree / mutant.path
     text = path.read_text(encoding="utf-8")
     old, new = (

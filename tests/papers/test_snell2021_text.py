@@ -139,6 +139,27 @@ def test_without_data_an_experiment_says_what_to_name(
         assert lack is not None and "--data" in lack
 
 
+def test_one_set_is_enough_unless_the_claims_are_about_another(
+    multi30k: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REGARD_DATA", raising=False)
+    written(tmp_path / "messages" / "en-nl.tsv.gz", ["a\tb"])
+    other = {"debian_l10n": str(tmp_path / "messages")}
+    assert EXPERIMENTS["snell2021/agreement"](other).lacks("full") is None
+    lack = EXPERIMENTS["snell2021/bleu"](other).lacks("full")
+    assert lack == "Multi30k, which does not come with Regard: --data multi30k=FOLDER"
+    assert EXPERIMENTS["snell2021/bleu"]({"multi30k": multi30k}).lacks("full") is None
+
+
+def test_texts_are_in_small_letters_and_from_all_over(tmp_path: Path) -> None:
+    lines = [f"Word {k} .\tMot {k} ." for k in range(9)]
+    written(tmp_path / "eng-fra.tsv.gz", lines)
+    found, named = _aligned_text.read_texts({"tatoeba": str(tmp_path)}, 4)
+    assert named == ["tatoeba"]
+    assert found == [(("word", str(k), "."), ("mot", str(k), ".")) for k in (0, 2, 4, 6)]
+    assert len(_aligned_text.read_texts({"tatoeba": str(tmp_path)}, 20)[0]) == 9
+
+
 def test_soft_alignments_against_those_of_people(
     alignments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, check_findings: Check
 ) -> None:

@@ -61,6 +61,27 @@ def test_tensors_words_and_a_readout() -> None:
     assert whole.readout("state").shape == (7, 8)
 
 
+@pytest.mark.parametrize(
+    ("name", "sides", "layer"),
+    [
+        ("encoder.1.self", ("encoder", "encoder"), 1),
+        ("decoder.2.self", ("decoder", "decoder"), 2),
+        ("decoder.3.cross", ("decoder", "encoder"), 3),
+        ("looking", ("decoder", "encoder"), 0),
+    ],
+)
+def test_a_name_says_what_an_attention_is(name: str, sides: tuple[str, str], layer: int) -> None:
+    long = {"encoder": 5, "decoder": 3}
+    queries, keys = (RNG.normal(size=(4, 2, long[side], 6)) for side in sides)
+    recording = record(plain(**{f"{name}.queries": queries, f"{name}.keys": keys}))
+    site = recording.metadata.sites[name]
+    assert ((site.query_side, site.key_side), site.layer, site.heads) == (sides, layer, 2)
+    moved = record(
+        plain(**{f"{name}.queries": queries, f"{name}.keys": keys}), sites={name: {"layer": 7}}
+    )
+    assert moved.metadata.sites[name].layer == 7
+
+
 def test_the_encoder_alone() -> None:
     recording = record(plain(**{"decoder.states": None, "decoder.words": None}))
     assert not recording.metadata.sites and "decoder.words" not in recording

@@ -12,6 +12,7 @@ from regard.tasks import TASKS, Batch, Vocabulary
 from regard.tasks.batch import collate, reverse, reverse_sources
 from regard.tasks.vocabulary import EOS, PAD, SOS
 
+
 def test_special_words_have_the_numbers_that_files_and_recordings_rely_on() -> None:
     assert (PAD, SOS, EOS) == (0, 1, 2)
     assert Vocabulary.of("a").words == ("<PAD>", "<SOS>", "<EOS>", "a")
