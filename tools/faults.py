@@ -19,7 +19,7 @@ OPERATORS |= {"FloorDiv": "*", "Pow": "*", "BitAnd": "|", "BitOr": "&"}
 SYMMETRIC = ("min", "max", "minimum", "maximum", "equal", "array_equal", "mul")
 SYMMETRIC += ("addcmul", "addcmul_", "allclose", "isclose")  # as methods of what is added to
 # Arguments for who writes or reads the code; a class that could be changed is changed by nobody.
-LEFT_OUT = ("strict", "description", "encoding", "exist_ok", "frozen", "repr")
+LEFT_OUT = ("strict", "description", "encoding", "exist_ok", "frozen", "repr", "prefix")
 NAMES = {"mean": "sum", "sum": "mean", "min": "max", "max": "min", "argmax": "argmin"}
 NAMES |= {"argmin": "argmax", "any": "all", "all": "any", "exp": "log", "tanh": "sigmoid"}
 

@@ -202,6 +202,17 @@ def test_variance_leaves_out_words_whose_states_do_not_vary() -> None:
     assert ((found.ratios > 0) & (found.ratios < 2)).all(), mask.sum()
 
 
+def test_two_states_of_a_word_are_enough_for_its_variance() -> None:
+    made = brute.arrays(4, samples=20)
+    words = made["encoder.words"]
+    words[words == 4] = 2
+    at = np.argwhere(made["encoder.mask"] & (words == 2))
+    for count, known in ((1, False), (2, True)):
+        words[tuple(at[:count].T)] = 4
+        for least in (1, 2):
+            assert ("e4" in variance(brute.recording(made), least=least).first.words) is known
+
+
 def test_variance_over_seeds_with_other_words() -> None:
     first, second = brute.arrays(4, samples=20), brute.arrays(5, samples=20)
     second["encoder.words"][second["encoder.words"] == 3] = 2
