@@ -74,7 +74,7 @@ class Trial:
 
     def __init__(self, tree: Path, budget: float):
         self.tree, self.budget, self.tests = tree, budget, Tests(tree)
-        self.seconds = int(10 * budget) + 60  # after which something goes on for ever
+        self.seconds = int(3 * budget) + 60  # after which something goes on for ever
         self.said = tree.parent / "said"
         self.sound: dict[str, bool] = {}
 

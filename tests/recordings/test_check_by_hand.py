@@ -57,7 +57,7 @@ def test_weights_follow_from_scores_and_bias(bias: bool) -> None:
 def test_scores_that_say_nothing_about_weights_are_not_asked(site: Site, scores: bool) -> None:
     """Given scores, attention to padding, or none recorded: only rows are added up."""
     more = {} if scores else {"attention.scores": None}
-    found = make(site, off=0.2, **more).check()
+    found = make(site, off=0.01, **more).check()
     assert set(found) == {"attention, rows"}
 
 

@@ -23,6 +23,12 @@ NO_LEXICAL_PROBE = (
 )
 
 
+NO_LOGITS = (
+    "This model does not show its logits, so what it gets right is not known. Let `call` return"
+    " them, or name their place: places={'logits': 'SUBMODULE'}."
+)
+
+
 class Memory(NamedTuple):
     """What the decoder may know of the source."""
 

@@ -13,20 +13,24 @@ from regard.recordings.site import Site
 from regard.recordings.storage import Array
 
 TOLERANCE = 1e-3
+COARSE = {"bfloat16": 2e-2, "float16": 5e-3}  # of models that compute in half precision
 
 
 def check_recording(
     recording: Recording,
     logits: Any = None,
     weights: Any = None,
-    tolerance: float = TOLERANCE,
+    tolerance: float | None = None,
 ) -> dict[str, float]:
     """How far a recording is from what follows, and from what is given; too far is an error.
 
     Of every attention, softmax(scores + bias) against the recorded weights, which must add up to
     1; `weights` (of the default site, or by site) against the recorded ones; `logits` (sample,
-    target, vocab) against readout · state, with the context where the readout reads one.
+    target, vocab) against readout · state, with the context where the readout reads one. The
+    `tolerance` is 1e-3 by default, and more for models that compute in half precision.
     """
+    if tolerance is None:
+        tolerance = COARSE.get(str(recording.metadata.origin.get("precision")), TOLERANCE)
     found: dict[str, float] = {}
     for name, site in recording.metadata.sites.items():
         if f"{name}.weights" in recording:
@@ -58,7 +62,10 @@ def _advise(what: str) -> str:
     if what == "logits":
         return "The readout does not give the logits: is a bias, a scale or a layer missing?"
     if what.endswith("rows"):
-        return "Rows of weights add up to 1: does the model attend to padding (masked=False)?"
+        return (
+            "Weights are 0 or more, and their rows add up to 1: does the model attend to padding"
+            " (masked=False)?"
+        )
     return "Check the scale, the position bias, the heads, and the mask."
 
 
@@ -84,7 +91,8 @@ def _check_site(recording: Recording, name: str, site: Site) -> dict[str, float]
     weights, mask = recording[f"{name}.weights"].astype(np.float64), _mask(recording, site)
     rows = recording[f"{site.query_side}.mask"][:, None, :]
     sums = np.where(rows, weights.sum(axis=-1), 1.0)
-    found = {f"{name}, rows": float(np.abs(sums - 1).max(initial=0.0))}
+    below = -float(weights.min(initial=0.0))  # a row may add up to 1 with weights that are none
+    found = {f"{name}, rows": max(below, float(np.abs(sums - 1).max(initial=0.0)))}
     if f"{name}.scores" in recording and site.score != "given" and site.masked:
         scores = recording[f"{name}.scores"].astype(np.float64)
         if f"{name}.bias" in recording:

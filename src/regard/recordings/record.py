@@ -199,6 +199,11 @@ def prepare_subject(
             "A subject needs something to read: pairs=[(source, target), …], where a target may be"
             " None for the subject's own output."
         )
+    for number, pair in enumerate(pairs or ()):
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise RegardError(
+                f"pairs[{number}] is no pair. Give (source, target); a target may be None."
+            )
     given = (
         [as_batch(b) for b in batches] if batches is not None else subject.read(list(pairs or ()))
     )

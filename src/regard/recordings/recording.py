@@ -243,7 +243,7 @@ class Recording:
         return Decomposition.of(self) if view is self else view.decomposition
 
     def check(
-        self, logits: Any = None, weights: Any = None, tolerance: float = 1e-3
+        self, logits: Any = None, weights: Any = None, tolerance: float | None = None
     ) -> dict[str, float]:
         """Refuse a recording that is not what its source gave; see `check_recording`.
 

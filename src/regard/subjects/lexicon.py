@@ -86,9 +86,20 @@ class Lexicon:
         """The words of some numbers."""
         return [self.words[number] for number in numbers]
 
+    def check_numbers(self, numbers: Sequence[int]) -> None:
+        """Refuse numbers that no word has."""
+        strange = [n for n in numbers if not 0 <= n < len(self.words)]
+        if strange:
+            raise RegardError(
+                f"Word number {strange[0]} does not fit: there are {len(self.words)} words,"
+                " numbered from 0."
+            )
+
     def number_words(self, numbers: Array, mask: Array | None = None) -> Array:
         """Which word each piece belongs to, from 0; −1 for what is no word. (sample, position)"""
         numbers = np.asarray(numbers)
+        if numbers.ndim != 2:
+            raise RegardError("number_words takes sentences: numbers are (sample, position).")
         mask = np.ones(numbers.shape, np.bool_) if mask is None else mask
         kinds, places = np.unique(numbers, return_inverse=True)
         names = [self.words[n] for n in kinds]

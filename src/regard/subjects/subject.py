@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -15,6 +15,7 @@ from regard.models.seq2seq import Memory, Output, OutputLayer, Seq2Seq
 from regard.subjects.lexicon import Lexicon
 from regard.tasks.batch import Batch
 from regard.tasks.vocabulary import Vocabulary
+from regard.training.evaluation import evaluating, without_dropout
 
 Said = Any  # a text, its pieces, their numbers; or features
 Pair = tuple[Said, Said | None]  # without a target, the subject's own output is taken
@@ -41,6 +42,9 @@ class Subject(ABC):
     ):
         self.model, self.origin, self.parity = model, origin, {} if parity is None else parity
         self.lexicons = {"encoder": lexicons[0], "decoder": lexicons[1]}
+        dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), None)
+        if dtype in (torch.bfloat16, torch.float16):
+            self.origin = {**origin, "precision": str(dtype).removeprefix("torch.")}
 
     def __repr__(self) -> str:
         what = self.origin.get("model", type(self.model).__name__)
@@ -55,21 +59,23 @@ class Subject(ABC):
 
     def generate(self, batch: Batch, limit: int = LIMIT) -> Batch:
         """The batch with the subject's own words as targets, chosen greedily."""
-        memory = self.model.encode(batch.source, batch.source_lengths)
         lexicon = self.lexicons["decoder"]
-        fed = torch.full((len(batch), limit), lexicon.start or 0, device=memory.states.device)
-        fed = self.model.feed(memory, fed, torch.zeros(limit, dtype=torch.bool))
-        with torch.no_grad():
+        with evaluating(self.model) as device:
+            memory = self.model.encode(batch.source.to(device), batch.source_lengths.to(device))
+            fed = torch.full((len(batch), limit), lexicon.start or 0, device=device)
+            fed = self.model.feed(memory, fed, torch.zeros(limit, dtype=torch.bool))
             said = self.model.decode(memory, fed).logits.argmax(dim=2)
-        return end_targets(batch, fed, said, lexicon.end)
+        return end_targets(batch, fed.cpu(), said.cpu(), lexicon.end)
 
     def encode(self, source: Tensor, lengths: Tensor) -> Memory:
         """What the decoder may know of the source. (batch, source), (batch,)"""
-        return self.model.encode(source, lengths)
+        with without_dropout(self.model):
+            return self.model.encode(source, lengths)
 
     def decode(self, memory: Memory, inputs: Tensor) -> Output:
         """A forced pass: all steps at once, given what is fed at each. (batch, target)"""
-        return self.model.decode(memory, inputs)
+        with without_dropout(self.model):
+            return self.model.decode(memory, inputs)
 
     def sites(self) -> list[str]:
         """The names of all attentions: `encoder.0.self`, `decoder.0.self`, `decoder.0.cross`."""
@@ -81,8 +87,14 @@ class Subject(ABC):
         known = self.sites()
         if wanted is None:
             return known
+        names = [wanted] if isinstance(wanted, str) else wanted
+        if not isinstance(names, Collection) or not all(isinstance(n, str) for n in names):
+            raise RegardError(
+                f"sites={wanted!r} does not name attentions. Write 'cross', 'decoder.3.cross', or"
+                " a list of names."
+            )
         chosen, faults = set(), []
-        for name in [wanted] if isinstance(wanted, str) else wanted:
+        for name in names:
             found = [site for site in known if _means(name, site)]
             if name == "cross":  # that of a recurrent model is called `attention`
                 found = [s for s in known if s in found or s in self.model.crossing_sites()]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from torch import nn
 from torch.nn.functional import pad
 
 from regard.models.decoding import greedy
@@ -25,15 +26,22 @@ UNBOUNDED = ("loss", "perplexity", "bleu")  # the metrics of a run that are not 
 
 
 @contextmanager
-def evaluating(model: Seq2Seq) -> Iterator[torch.device]:
-    """The model in evaluation mode, without gradients; yields its device."""
-    was_training = model.training
+def without_dropout(model: nn.Module) -> Iterator[None]:
+    """The model in evaluation mode; then each of its parts is in the mode that it was in."""
+    modes = [(part, part.training) for part in model.modules()]
     model.eval()
     try:
-        with torch.no_grad():
-            yield next(model.parameters(), torch.empty(0)).device
+        yield
     finally:
-        model.train(was_training)
+        for part, training in modes:
+            part.training = training
+
+
+@contextmanager
+def evaluating(model: Seq2Seq) -> Iterator[torch.device]:
+    """The model in evaluation mode, without gradients; yields its device."""
+    with without_dropout(model), torch.no_grad():
+        yield next(model.parameters(), torch.empty(0)).device
 
 
 def evaluate(

@@ -225,7 +225,7 @@ def test_the_first_movement_goes_to_the_count_table() -> None:
         assert result.at(f"{what} correlation", 16384).mean > 0.99
     assert result.estimates()["slope"].mean == pytest.approx(-0.5, abs=0.1)
     assert len(result.table().rows) == 3 and result.figure().interactive()["data"]
-    assert result.bounds("θ error d=64") [0] == 0
+    assert result.bounds("θ error d=64")[0] == 0
     assert result.bounds("θ correlation d=64") == (-1, 1) and result.bounds("slope") is None
 
 

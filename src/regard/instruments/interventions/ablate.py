@@ -19,7 +19,7 @@ from regard.errors import RegardError, unknown
 from regard.instruments.registry import instrument
 from regard.instruments.result import SHARE, Key, Measured, Result
 from regard.instruments.sources import Models
-from regard.models.seq2seq import Seq2Seq
+from regard.models.seq2seq import NO_LOGITS, Seq2Seq
 from regard.recordings.adapters.model import record_model
 from regard.recordings.compact import renumber
 from regard.recordings.decomposition import Components
@@ -203,6 +203,11 @@ def record_site(
     conventions: Mapping[str, dict[str, Any]] | None,
 ) -> Recording:
     """What passes the hook points of a site, over all batches."""
+    if any(batch.source.ndim > 2 for batch in batches):
+        raise RegardError(
+            "The source is speech, which has no words whose components could be taken out."
+            " `ablate_heads` takes out whole heads."
+        )
     names = ["encoder.states", "decoder.states", "queries", "keys", "values"]
     recording = record_model(
         model, batches, vocabularies, {}, "teacher", {"values": {}}, names, sites=[site],
@@ -325,10 +330,7 @@ def measure(
                     edit.prepare(batch)
             logits = model(batch.source, batch.source_lengths, batch.inputs).logits
             if not logits.shape[2]:
-                raise RegardError(
-                    "This model does not show its logits, so what it gets right is not known. Let"
-                    " `call` return them, or name their place: places={'logits': 'SUBMODULE'}."
-                )
+                raise RegardError(NO_LOGITS)
             kept = batch.target_mask
             right += int(((logits.argmax(dim=2) == batch.target) & kept).sum())
             words += int(kept.sum())

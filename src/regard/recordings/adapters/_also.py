@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import RegardError, unknown
-from regard.models.seq2seq import NO_LEXICAL_PROBE, Memory, Output, Seq2Seq
+from regard.models.seq2seq import NO_LEXICAL_PROBE, NO_LOGITS, Memory, Output, Seq2Seq
 from regard.recordings.adapters import _saliency
 from regard.recordings.adapters._layers import NO_LAYERS
 from regard.recordings.adapters._moved import can_be_moved, probe_by_moving
@@ -143,6 +143,8 @@ def check_also(model: Seq2Seq, also: Also) -> None:
 
 def further_arrays(done: Pass, also: Also) -> dict[str, Tensor]:
     """The arrays that were asked for, (batch, target, source) each."""
+    if not done.output.logits.shape[2] and FURTHER.keys() & also.keys():
+        raise RegardError(NO_LOGITS)
     return {what: FURTHER[what](done, **how) for what, how in also.items() if what in FURTHER}
 
 

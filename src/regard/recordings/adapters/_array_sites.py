@@ -16,6 +16,7 @@ from regard.recordings.storage import Array
 from regard.subjects.modules.at import At
 
 SITE = "attention"
+PARTS_OF_FEATURES = ("queries", "keys", "values")
 SETTINGS = ("heads", "scale", "lag", "masked", "query_side", "key_side", "layer", "score")
 
 
@@ -60,7 +61,10 @@ def make_sites(
             )
             continue
         settings, wrong = _settings(name, said.get(name))
+        wrong += _wrong_heads(given, name, settings.get("heads"))
         faults += wrong
+        if wrong:
+            continue
         sites[name] = _make(given, name, scorer if both else "given", settings)
     return sites, faults
 
@@ -94,13 +98,33 @@ def _settings(name: str, said: Any) -> tuple[dict[str, Any], list[str]]:
     return {**sides, "layer": numbers[0] if numbers else 0, **told}, wrong
 
 
+def _wrong_heads(given: Mapping[str, Array], name: str, heads: int | None) -> list[str]:
+    """Where so many heads were said to be, there have to be so many."""
+    if heads is None:
+        return []
+    faults = []
+    for part in ("queries", "keys", "values", "scores", "weights"):
+        array = given.get(f"{name}.{part}")
+        shared = part in ("keys", "values")  # all heads may have the same ones
+        if array is None:
+            continue
+        if array.ndim == 4 and array.shape[1] not in ((1, heads) if shared else (heads,)):
+            faults.append(f"'{name}.{part}' has {array.shape[1]} heads, but heads={heads}.")
+        if array.ndim == 3 and part == "queries" and array.shape[2] % heads:
+            faults.append(
+                f"'{name}.{part}' has {array.shape[2]} features, which do not part into"
+                f" heads={heads}."
+            )
+    return faults
+
+
 def _make(given: dict[str, Array], name: str, score: str, settings: dict[str, Any]) -> Site:
     """One attention; its arrays get a head axis, and its queries the scale."""
     heads = settings.get("heads", 1)
     for part in PARTS[:-1]:
         full = f"{name}.{part}"
         if full in given and given[full].ndim == 3:
-            flat = part in ("queries", "keys", "values") and not given[full].shape[2] % heads
+            flat = part in PARTS_OF_FEATURES and not given[full].shape[2] % heads
             given[full] = _split(given[full], heads if flat else 1)
     if f"{name}.vector" in given and given[f"{name}.vector"].ndim == 1:
         given[f"{name}.vector"] = given[f"{name}.vector"].reshape(heads, -1)

@@ -80,7 +80,7 @@ def _clear(given: dict[str, Array], sites: dict[str, Site]) -> None:
     masks = {"source": given["encoder.mask"], "target": given.get("decoder.mask")}
     for name, array in given.items():
         site, _, part = name.rpartition(".")
-        open_ = part == "weights" and site in sites and not sites[site].masked
+        open_ = part in PARTS and site in sites and not sites[site].masked
         known = {"target": masks["target"]} if open_ else masks
         given[name] = clear_padding(name, array, axes_of(name, sites), known)
 
@@ -117,7 +117,7 @@ def _check(
     given = {name: array for name, array in named.items() if _known(name)}
     _masks(given)
     sites, wrong = make_sites(given, scorer, said)
-    faults += [*wrong, *_disagreements(given, sites), *_whole(given)]
+    faults += [*(wrong or _disagreements(given, sites)), *_whole(given)]
     for side, known in words.items():
         faults += _too_few(given, side, known)
     if faults:

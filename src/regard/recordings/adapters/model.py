@@ -175,7 +175,19 @@ def _piece(done: Pass, also: Also, sites: Collection[str] | None = None) -> Chun
     arrays |= further_arrays(done, also)
     found = {name: as_array(values) for name, values in arrays.items()}
     refuse_nan(found)
+    _refuse_bad_logits(output.logits, batch.target_mask)
     return found
+
+
+def _refuse_bad_logits(logits: Tensor, target: Tensor) -> None:
+    """Among numbers that are none, no word is the largest."""
+    bad = logits.isnan().any(dim=2) & target
+    if bool(bad.any()):
+        row, step = (int(x[0]) for x in bad.nonzero(as_tuple=True))
+        raise RegardError(
+            f"The logits of sample {row} are not a number at step {step}, so that there is no"
+            " prediction. Look at the model's weights and inputs."
+        )
 
 
 def describe_site(site: Attended) -> Site:
@@ -201,6 +213,11 @@ def _site_arrays(
         arrays["bias"] = site.bias.expand_as(site.scores) * both
     if not site.masked:  # what lies on positions without a word is part of what the model did
         arrays["weights"] = site.weights * queries
+    if values and not site.values.shape[3]:
+        raise RegardError(
+            f"The values of '{name}' are not known, so that what it gives is not. Name them:"
+            " regard.at(…, v='SUBMODULE')."
+        )
     if values:
         arrays["values"] = site.values.expand(-1, heads, -1, -1) * keys
     return {f"{name}.{part}": array for part, array in arrays.items()}

@@ -38,7 +38,7 @@ def ctranslate2(folder: str | Path) -> FormatSubject:
     name, arrays = read_binary(path)
     if name not in ("TransformerSpec",):
         raise RegardError(f"{path} is a {name}, not an encoder-decoder: a TransformerSpec is read.")
-    held = Arrays(widen(arrays), str(path))
+    held = Arrays(arrays, str(path))
     settings = (
         json.loads((folder / "config.json").read_text("utf-8"))
         if (folder / "config.json").is_file()
@@ -60,10 +60,12 @@ def read_binary(path: Path) -> tuple[str, dict[str, Array]]:
             if version not in VERSIONS:
                 raise ValueError(f"its version is {version}, known are {VERSIONS}")
             name, _revision = _text(file), _number(file, "I")
-            arrays = dict(_array(file) for _ in range(_number(file, "I")))
+            read = dict(_array(file) for _ in range(_number(file, "I")))
+            arrays = widen(read)  # before a table gets a second name, for its scale has only one
             for _ in range(_number(file, "I")):
                 alias, original = _text(file), _text(file)
-                arrays[alias] = arrays[original]
+                if original in arrays or original not in read:  # else it is a scale
+                    arrays[alias] = arrays[original]
     except (struct.error, ValueError, KeyError, UnicodeDecodeError, OSError) as error:
         raise RegardError(f"{path} is not a whole model of CTranslate2 ({error}).") from None
     return name, arrays
@@ -104,6 +106,8 @@ def widen(arrays: dict[str, Array]) -> dict[str, Array]:
             found[name] = array.astype(np.float32) / np.reshape(
                 scale, (-1, *[1] * (array.ndim - 1))
             )
+        elif array.dtype.kind == "i" and name.endswith("/weight"):
+            raise ValueError(f"'{name}' holds {array.dtype}, and there is no scale to read it by")
         else:
             found[name] = array
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,7 @@ from regard.subjects.formats._onnx_graph import Graph, Session
 from regard.subjects.modules.at import At
 from regard.subjects.modules.door import PLACES, ModuleSubject, make_lexicon
 from regard.subjects.modules.model import ModuleModel
-from regard.subjects.subject import Pair
-from regard.tasks.batch import Batch
+from regard.tasks.batch import Batch, mask
 
 PAIRS = (("encoder_model.onnx", "decoder_model.onnx"), ("encoder.onnx", "decoder.onnx"))
 TOLERANCE = 1e-4
@@ -43,20 +41,6 @@ class OnnxModel(ModuleModel):
         return {n: x for session in self.net.sessions for n, x in session.read_matrices().items()}
 
 
-class OnnxSubject(ModuleSubject):
-    """Where a graph does not know what is padding, sentences of one length go together only."""
-
-    pads: bool = True
-
-    def read(self, pairs: Sequence[Pair]) -> list[Batch]:
-        """See `ModuleSubject`; in order all the same."""
-        if self.pads:
-            return super().read(pairs)
-        source = self.lexicons["encoder"]
-        runs = groupby(pairs, key=lambda pair: len(self._numbers(pair[0], source)))
-        return [batch for _, run in runs for batch in super(OnnxSubject, self).read([*run])]
-
-
 def onnx(
     model: str | Path,
     decoder: str | Path | None = None,
@@ -69,7 +53,7 @@ def onnx(
     target_words: Sequence[str] | int | None = None,
     specials: Mapping[str, Any] | None = None,
     pieces: str | None = None,
-) -> OnnxSubject:
+) -> ModuleSubject:
     """An ONNX graph as a subject, run by onnxruntime; needs the extra `onnx`.
 
     `model` is a file, a folder with `encoder_model.onnx` and `decoder_model.onnx`, or the encoder's
@@ -114,7 +98,7 @@ def onnx(
     ]
     origin = {"adapter": "onnx", "model": sessions[-1].graph.name or "graph",
               "files": [session.path.name for session in sessions]}  # fmt: skip
-    subject = OnnxSubject(network, (words[0], words[1]), origin, network.report)
+    subject = ModuleSubject(network, (words[0], words[1]), origin, network.report)
     network.report |= _compare(graph, subject)
     return subject
 
@@ -183,7 +167,7 @@ def _count_words(graph: Graph, sessions: Sequence[Session]) -> list[int]:
     return found
 
 
-def _compare(graph: Graph, subject: OnnxSubject) -> dict[str, float | str]:
+def _compare(graph: Graph, subject: ModuleSubject) -> dict[str, float | str]:
     """The self-test: logits with and without tensors put out; a sentence alone and padded.
 
     Where padding changes a sentence's numbers, sentences are not padded.
@@ -195,6 +179,7 @@ def _compare(graph: Graph, subject: OnnxSubject) -> dict[str, float | str]:
     drawn = torch.Generator().manual_seed(0)
     lengths = torch.tensor([1, 9, 33, 5])
     source = torch.randint(least[0], (4, 33), generator=drawn)
+    source[~mask(lengths, 33)] = subject.lexicons["encoder"].pad or 0
     fed = torch.randint(least[1], (4, 12), generator=drawn)
     whole = Batch(source, lengths, fed, torch.full((4,), 12), None, fed)
     heard, plain = graph(whole), graph(whole, plain=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ def load_folder(folder: Path) -> tuple[Any, Any]:
     config = _try(transformers.AutoConfig, folder)
     names = ("AutoModelForSeq2SeqLM", "AutoModelForSpeechSeq2Seq")
     kind = names[config.model_type in ("whisper", "speech_to_text")]
-    model = _try(getattr(transformers, kind), folder)
+    model, told = _try(getattr(transformers, kind), folder, output_loading_info=True)
+    refuse_random(folder, model, told["missing_keys"])
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False
@@ -43,14 +44,33 @@ def _has_files(folder: Path, tokenizer: Any) -> bool:
     return any((folder / name).is_file() for name in names)
 
 
-def _try(kind: Any, folder: Path) -> Any:
+def _try(kind: Any, folder: Path, **more: Any) -> Any:
     try:
-        return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **more)
     except Exception as error:  # whatever `transformers` raises, the user reads one sentence
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise RegardError(
-            f"{folder} does not hold an encoder-decoder that can be loaded ({reason})."
+            f"{folder} does not hold an encoder-decoder that can be loaded ({first_line(error)})."
         ) from None
+
+
+def first_line(error: Exception) -> str:
+    """What an error of another package says, in short."""
+    said = str(error).strip()
+    return said.splitlines()[0] if said else type(error).__name__
+
+
+def refuse_random(folder: Path, model: Any, missing: Iterable[str]) -> None:
+    """Refuse parameters that no file has filled: they are random, and others at each load."""
+    state = dict(model.named_parameters(remove_duplicate=False))
+    filled = {p.data_ptr() for name, p in state.items() if name not in {*missing}}
+    lost = [n for n in missing if n in state and state[n].data_ptr() not in filled]
+    if lost:
+        raise RegardError(
+            *(
+                f"The files in {folder} have no '{name}', which the model needs."
+                for name in lost[:10]
+            )
+        )
 
 
 def compare_files(folder: Path, model: Any) -> dict[str, Any]:
@@ -68,6 +88,8 @@ def compare_files(folder: Path, model: Any) -> dict[str, Any]:
             continue
         if found is None:
             faults.append(f"'{name}' is in the file, but in no parameter of the loaded model.")
+        elif bool(value.isnan().any()):
+            faults.append(f"'{name}' has numbers in the file that are none (NaN).")
         elif not _equal(found, value):
             faults.append(f"'{name}' was loaded with other numbers than the file has.")
         compared += 1

@@ -42,7 +42,7 @@ class HuggingFaceModel(Seq2Seq):
         self._factor: float | None = None
         if not register():
             self.listener.hooked |= {*self.listener.attentions}
-        self.train(model.training)  # so that whoever restores the mode restores the model's own
+        self.training = model.training
 
     @contextmanager
     def keep_sites(self, names: Collection[str] | None) -> Iterator[None]:
@@ -154,8 +154,10 @@ class HuggingFaceModel(Seq2Seq):
         return number_layers(*own)
 
     def hook_points(self) -> dict[str, HookPoint]:
-        """See `NamedParts`; no scores and weights of attentions heard at their projections."""
+        """See `NamedParts`; no scores and weights of attentions heard at their projections, and
+        no vectors of words where the source is speech."""
         hidden = {f"{site}.{what}" for site in self.listener.hooked for what in LATE}
+        hidden |= {"encoder.embedding"} if self.speech else set()
         return {name: point for name, point in super().hook_points().items() if name not in hidden}
 
     def parts(self) -> Parts:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.errors import RegardError
+from regard.errors import RegardError, kind_of
 from regard.subjects.lexicon import Lexicon, find_marker, show_bytes
 from regard.subjects.subject import Said
 
@@ -22,6 +22,11 @@ class Tokens:
     """How one model's sentences become numbers; without a tokenizer they are given as numbers."""
 
     def __init__(self, net: Any, tokenizer: Any = None):
+        if tokenizer is not None and not hasattr(tokenizer, "convert_ids_to_tokens"):
+            raise RegardError(
+                f"{kind_of(tokenizer)} is no tokenizer. Give the one of `transformers` that belongs"
+                " to the model, such as AutoTokenizer.from_pretrained(folder)."
+            )
         self.net, self.tokenizer = net, tokenizer
         self.speech = net.main_input_name == "input_features"
         said = getattr(net, "generation_config", None)
@@ -106,8 +111,8 @@ class Tokens:
         if all(isinstance(number, int) for number in given):
             table = self.net.get_output_embeddings() if target else self.net.get_input_embeddings()
             size = table.weight.shape[0]
-            if given and not 0 <= min(given) <= max(given) < size:
-                raise RegardError(f"Word number {max(given)} is beyond the {size} words there are.")
+            if strange := [number for number in given if not 0 <= number < size]:
+                raise RegardError(f"Word number {strange[0]} is beyond the {size} words there are.")
             return given
         if self.tokenizer is None:
             raise self._mute()

@@ -10,15 +10,17 @@ import torch
 from torch import Tensor
 
 from regard.errors import RegardError, kind_of
-from regard.subjects.hugging_face._files import compare_files, load_folder
+from regard.subjects.hugging_face._files import compare_files, first_line, load_folder
 from regard.subjects.hugging_face._model import HuggingFaceModel
 from regard.subjects.hugging_face._parity import SelfTest
 from regard.subjects.hugging_face._tokens import Tokens
 from regard.subjects.subject import LIMIT, Pair, Subject, end_targets
 from regard.tasks.batch import Batch, pad
+from regard.training.evaluation import evaluating, without_dropout
 
 AT_ONCE = 2**24  # logits that a piece of sentences may have
 ROWS = 64  # sentences in a piece at most
+USUAL = 20  # the `max_length` of `transformers` where nobody has set one
 
 
 class HuggingFaceSubject(Subject):
@@ -66,9 +68,19 @@ class HuggingFaceSubject(Subject):
         given[net.main_input_name] = batch.source.to(device)
         if self.tokens.speech:
             given = {"input_features": self.model.unfold(batch.source.to(device))}
-        limit = min(limit, self.tokens.limit("target") - 1)
-        with torch.no_grad():
-            out = net.generate(**given, max_new_tokens=limit).cpu()
+        said = net.generation_config
+        own = said.max_new_tokens or (said.max_length if said.max_length != USUAL else None)
+        longest: dict[str, int] = (
+            {} if own else {"max_new_tokens": min(limit, self.tokens.limit("target") - 1)}
+        )
+        with evaluating(self.model):
+            try:
+                out = net.generate(**given, **longest).cpu()
+            except Exception as error:  # whatever it raises, the user reads one sentence
+                raise RegardError(
+                    f"{type(net).__name__} could not put out words of its own"
+                    f" ({first_line(error)}). Give targets."
+                ) from None
         return end_targets(batch, out[:, :-1], out[:, 1:], self.tokens.end)
 
 
@@ -95,8 +107,6 @@ def hugging_face(model_or_folder: Any, tokenizer: Any = None) -> HuggingFaceSubj
         raise RegardError(
             f"{type(net).__name__} has no output layer. Take the model for conditional generation."
         )
-    was_training = net.training
-    net.eval()
     model, tokens = HuggingFaceModel(net), Tokens(net, tokenizer or found)
     origin = {
         "adapter": "hugging_face", "model": type(net).__name__, "family": net.config.model_type,
@@ -105,8 +115,16 @@ def hugging_face(model_or_folder: Any, tokenizer: Any = None) -> HuggingFaceSubj
     subject = HuggingFaceSubject(model, tokens, origin)
     avoid = subject.lexicons["decoder"].unspoken | subject.lexicons["encoder"].unspoken
     report = {} if folder is None else compare_files(folder, net)
-    subject.parity = {**report, **SelfTest(model, tokens, avoid).run()}
-    model.train(was_training)
+    with without_dropout(model):
+        try:
+            subject.parity = {**report, **SelfTest(model, tokens, avoid).run()}
+        except RegardError:
+            raise
+        except Exception as error:  # whatever it raises, the user reads one sentence
+            raise RegardError(
+                f"The self-test failed: {type(net).__name__} could not make a pass"
+                f" ({first_line(error)})."
+            ) from error
     return subject
 
 

@@ -62,7 +62,7 @@ class Packed:
                 total = total + mask
                 if bool(torch.isfinite(mask).all()) and bool(mask.any()):
                     bias = mask.expand_as(scores)
-        weights = at.weights(torch.softmax(total, dim=-1))
+        weights = at.weights(torch.softmax(total, dim=-1).to(v.dtype))
         out = self.module.out_proj((weights @ v).transpose(1, 2).flatten(2))
         site = Site(
             queries=q, keys=k, values=v, scores=scores, weights=weights, bias=bias,

@@ -93,13 +93,16 @@ def find_layout(calls: list[Tensor], sizes: Sizes, width: int, keys: bool, place
             f"The submodule '{place}' (for '{name}') was not called. Check `call`, or name another."
         )
     rows, last = sizes.rows, calls[-1]
+    by_heads = [c for c in calls if c.ndim == 4 and (c.shape[0], c.shape[2]) == (rows, width)]
+    if by_heads and (by_heads[0].shape[1] == heads or name.endswith((".weights", ".scores"))):
+        return "heads"  # also where there are as many heads as steps
     for layout, shape in (("whole", (rows, width)), ("turned", (width, rows))):
         fits = [c for c in calls if c.ndim >= 3 and tuple(c.shape[:2]) == shape]
         if fits and (len(fits) == 1 or not keys):
             return layout
         if len(fits) > 1:
             return f"{layout} again"
-    if any(c.ndim == 4 and (c.shape[0], c.shape[2]) == (rows, width) for c in calls):
+    if by_heads:
         return "heads"
     if calls[0].ndim == 3 and calls[0].shape[0] == rows * heads and calls[0].shape[1] == width:
         return "folded"
@@ -138,6 +141,24 @@ def arrange(calls: list[Tensor], layout: str, rows: int, width: int, heads: int)
     if layout == "step":
         return torch.cat([c for c in calls if c.ndim >= 3 and len(c) == rows], dim=1)
     return torch.cat([c for c in calls if c.ndim == 3 and c.shape[1] == rows]).transpose(0, 1)
+
+
+def arrange_bias(calls: list[Tensor], rows: int, heads: int, name: str) -> Tensor:
+    """A position bias, of all rows or of each, of all heads or of each. -> (batch, head, t, s)"""
+    if not calls:
+        raise RegardError(f"The submodule for '{name}' was not called. Check `call`.")
+    bias = calls[0]
+    if bias.ndim == 3:
+        bias = bias[:, None] if len(bias) == rows and rows != heads else bias[None]
+        bias = bias.view(rows, heads, *bias.shape[2:]) if bias.shape[1] == rows * heads else bias
+    if bias.ndim == 2:
+        bias = bias[None, None]
+    if bias.ndim != 4 or bias.shape[0] not in (1, rows) or bias.shape[1] not in (1, heads):
+        raise RegardError(
+            f"'{name}' has the shape {tuple(calls[0].shape)}: a bias is (batch, head, target,"
+            " source), where batch and head may be 1 or left out."
+        )
+    return bias.expand(rows, heads, -1, -1)
 
 
 def _fitting(calls: list[Tensor], layout: str, rows: int, width: int) -> list[Tensor]:

@@ -13,38 +13,60 @@ from regard.models.layers.score_functions import ACTIVATIONS
 from regard.subjects.modules.at import At
 
 TOLERANCE = 1e-3  # of weights
+ROWS_OFF = 2e-2  # of sums of weights, which may be of half precision
 
 
 def make_site(
-    name: str, at: At, arrays: Mapping[str, Tensor], mask: Tensor, vector: Tensor | None
-) -> Site:
-    """Queries, keys, scores and weights of a site; given ones must be what follows from others."""
+    name: str, at: At, arrays: Mapping[str, Tensor], mask: Tensor, vector: Tensor | None,
+    changed: bool = False,
+) -> Site:  # fmt: skip
+    """Queries, keys, scores and weights of a site; given ones must be what follows from others.
+
+    Where what passed was `changed` on its way, it need not.
+    """
     heads = {part: _split(arrays[f"{name}.{part}"], at.heads)
              for part in ("queries", "keys", "values") if f"{name}.{part}" in arrays}  # fmt: skip
     given = {part: _square(arrays[f"{name}.{part}"], at.heads)
              for part in ("scores", "weights", "bias") if f"{name}.{part}" in arrays}  # fmt: skip
     bias = given.get("bias", at.bias if isinstance(at.bias, Tensor) else None)
+    if "weights" in given and not changed:
+        check_rows(name, at, given["weights"], mask)
     if not heads:
         return _bare(name, at, given)
     queries, keys = heads["queries"], heads["keys"].expand(-1, at.heads, -1, -1)
     vectors = None if vector is None else vector.reshape(at.heads, -1)
     queries = queries * at.scale
     scores = score(at, queries, keys, vectors)
-    if "scores" in given:
+    if "scores" in given and not changed:
         compare("scores", name, scores, given["scores"], mask if at.masked else None)
     allowed = allow(at, scores, mask)
     weights = masked_softmax(scores if bias is None else scores + bias, allowed)
     if "weights" in given:
-        compare(
-            "weights", name, weights, given["weights"], mask if at.key_side == "encoder" else None
-        )
+        if not changed:
+            words = mask if at.key_side == "encoder" else None
+            compare("weights", name, weights, given["weights"], words)
         weights = given["weights"]
+    none = keys.new_zeros(*keys.shape[:3], 0)  # what is mixed was not said
     return Site(
-        queries=queries, keys=keys, values=heads.get("values", keys), scores=scores,
+        queries=queries, keys=keys, values=heads.get("values", none), scores=scores,
         weights=weights, bias=bias, vector=vectors, score=at.score, query_side=at.query_side,
         key_side=at.key_side, layer=at.layer, heads=at.heads, lag=at.lag, scale=at.scale,
         masked=at.masked, projected=at.projected,
     )  # fmt: skip
+
+
+def check_rows(name: str, at: At, weights: Tensor, mask: Tensor) -> None:
+    """Refuse weights that lie where there is no word, or that are none."""
+    if not at.masked or at.key_side != "encoder" or weights.shape[-1] != mask.shape[1]:
+        return
+    weights = weights.detach().float()
+    sums = (weights * mask[:, None, None, :]).sum(-1)
+    worst = float((sums - 1).abs().max())
+    if not worst <= ROWS_OFF:
+        raise RegardError(
+            f"Rows of the weights of '{name}' are {worst:.2g} off 1 over the words of the source."
+            " If the module attends to padding, say so: masked=False."
+        )
 
 
 def _bare(name: str, at: At, given: Mapping[str, Tensor]) -> Site:

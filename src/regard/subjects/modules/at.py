@@ -109,4 +109,4 @@ def at(
         raise RegardError(*faults)
     kind = score or ("dot" if vector is None else "additive")
     return At(q, k, v, heads, scale, lag, vector, weights, scores, bias, masked, query_side,
-              key_side, layer or 0, kind, v is not None)  # fmt: skip
+              key_side, layer or 0, kind, True)  # fmt: skip

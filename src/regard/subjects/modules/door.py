@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import torch
@@ -12,10 +13,11 @@ from regard.errors import RegardError, unknown
 from regard.models.seq2seq import OutputLayer
 from regard.subjects.lexicon import Lexicon, check_marker, find_marker
 from regard.subjects.modules.at import At
-from regard.subjects.modules.model import STATES, Call, ModuleModel
-from regard.subjects.subject import Pair, Subject
+from regard.subjects.modules.model import STATES, Call, ModuleModel, find_tolerance
+from regard.subjects.subject import LIMIT, Pair, Subject
 from regard.tasks.batch import Batch, pad
 from regard.tasks.vocabulary import EOS, PAD, SOS
+from regard.training.evaluation import evaluating
 
 ROWS = 64
 PLACES = (*STATES, "logits")
@@ -26,20 +28,92 @@ class ModuleSubject(Subject):
     """A module, how it is called, and where what is."""
 
     model: ModuleModel
+    pads: bool | None = None  # whether padding changes nothing; not known before it was tried
 
     def read(self, pairs: Sequence[Pair]) -> list[Batch]:
-        """Words or numbers; the end word is put after words, the start word is fed first."""
+        """Words or numbers; the end word is put after words, the start word is fed first.
+
+        Where padding changes what the module does, sentences of one length go together only.
+        """
         source, target = self.lexicons.values()
         rows = [self._numbers(said, source) for said, _ in pairs]
-        if any(said is None for _, said in pairs):
-            raise RegardError("Give a target with every source; subject.generate makes them.")
-        wanted = [self._numbers(said, target) for _, said in pairs]
-        fed = [[target.start or 0, *row[:-1]] for row in wanted]
-        parts = [torch.from_numpy(x) for one in (rows, wanted, fed) for x in pad(one)]
-        whole = Batch(parts[0], parts[1], parts[2], parts[3], None, parts[4])
-        found = list(whole.pieces(ROWS))
-        self.prepare(found[0])
-        return found
+        said = [row for _, row in pairs if row is not None]
+        if said and len(said) < len(pairs):
+            raise RegardError("Give a target with every source, or with none.")
+        width = max(map(len, rows), default=0)
+        width = width - 1 if width > 2 else width + 1  # another one than the source's
+        wanted = [self._numbers(one, target) for one in said] or [
+            [target.start or 0] * width
+        ] * len(rows)
+        order = range(len(rows))
+        self.prepare(self._collate(rows, wanted, order))
+        if (
+            self.pads is None
+            and len({(len(a), len(b)) for a, b in zip(rows, wanted, strict=True)}) > 1
+        ):
+            self._try_padding(rows, wanted)
+        runs: list[list[int]] = [[*order]]
+        if self.pads is False:
+            runs = [[*run] for _, run in groupby(order, lambda k: (len(rows[k]), len(wanted[k])))]
+        found = [piece for run in runs for piece in self._collate(rows, wanted, run).pieces(ROWS)]
+        return found if said else [self._generate(batch) for batch in found]
+
+    def _generate(self, batch: Batch) -> Batch:
+        try:
+            return self.generate(batch)
+        except (RuntimeError, IndexError, ValueError) as error:
+            said = str(error).partition("\n")[0]
+            raise RegardError(
+                f"The module could not go on for {LIMIT} words of its own ({said}). Give targets."
+            ) from error
+
+    def _collate(
+        self, rows: list[list[int]], wanted: list[list[int]], some: Iterable[int]
+    ) -> Batch:
+        """Some sentences in one batch, padded with the words that mean padding."""
+        source, target = self.lexicons.values()
+        some = [*some]
+        fed = [[target.start or 0, *wanted[k][:-1]] for k in some]
+        sides = (
+            (([rows[k] for k in some]), source),
+            ([wanted[k] for k in some], target),
+            (fed, target),
+        )
+        parts = [torch.from_numpy(x) for one, lexicon in sides for x in pad(one, lexicon.pad or 0)]
+        return Batch(parts[0], parts[1], parts[2], parts[3], None, parts[4])
+
+    def _try_padding(self, rows: list[list[int]], wanted: list[list[int]]) -> None:
+        """Put the shortest and the longest sentences together, and each alone."""
+        chosen = {
+            choose(range(len(one)), key=lambda k, one=one: len(one[k]))  # type: ignore[misc]
+            for one in (rows, wanted)
+            for choose in (min, max)
+        }
+        try:
+            with evaluating(self.model) as device:
+                whole = self._look(self._collate(rows, wanted, sorted(chosen)).to(device))
+                alone = [
+                    self._look(self._collate(rows, wanted, [k]).to(device)) for k in sorted(chosen)
+                ]
+        except RegardError:  # its attention is not what it is said to be where there is padding
+            self.pads = False
+        else:
+            worst = max(_apart(one, whole, row) for row, one in enumerate(alone))
+            self.pads = worst <= find_tolerance(self.model.net)
+            self.parity["a sentence alone and padded"] = worst
+        if not self.pads:
+            self.parity["padding"] = "changes sentences, so that none is padded"
+
+    def _look(self, batch: Batch) -> dict[str, Tensor]:
+        """What is compared: states, logits, and the weights of every attention."""
+        output = self.model.decode(
+            self.model.encode(batch.source, batch.source_lengths),
+            batch.inputs,
+            batch.target_lengths,
+        )
+        found = {"encoder": output.encoder_states, "decoder": output.decoder_states}
+        found |= {"logits": output.logits} if output.logits.shape[2] else {}
+        return found | {name: site.weights for name, site in output.sites.items()}
 
     def prepare(self, batch: Batch) -> None:
         """See where time is, and what attentions there are."""
@@ -50,6 +124,7 @@ class ModuleSubject(Subject):
     def _numbers(self, said: Any, lexicon: Lexicon) -> list[int]:
         given: list[Any] = said.split() if isinstance(said, str) else list(said)
         if all(isinstance(word, int) for word in given):
+            lexicon.check_numbers(given)
             return given
         end = [] if lexicon.end is None else [lexicon.end]
         return [*lexicon.encode(given), *end]
@@ -57,6 +132,16 @@ class ModuleSubject(Subject):
     def sites(self) -> list[str]:
         """The attentions; those found by type are known after the first pass."""
         return [*self.model.named, *self.model.ears.packed]
+
+
+def _apart(alone: Mapping[str, Tensor], whole: Mapping[str, Tensor], row: int) -> float:
+    """How far a sentence alone is from itself in a batch, where it has words."""
+    worst = 0.0
+    for name, one in alone.items():
+        same = whole[name][row][tuple(map(slice, one.shape[1:]))]
+        size = max(1.0, float(one.abs().max())) if one.numel() else 1.0
+        worst = max(worst, float((one[0] - same).abs().max()) / size if one.numel() else 0.0)
+    return worst
 
 
 def module(

@@ -18,15 +18,16 @@ from regard.models.parts import Layer, Parts
 from regard.models.seq2seq import Memory, Output, OutputLayer, Seq2Seq
 from regard.subjects.modules._cells import find_gates, find_weights, say_effects
 from regard.subjects.modules._found import Packed
-from regard.subjects.modules._layout import Sizes, arrange, find_layout, make_probe
+from regard.subjects.modules._layout import Sizes, arrange, arrange_bias, find_layout, make_probe
 from regard.subjects.modules._listening import Ears, Heard
 from regard.subjects.modules._sites import make_site
 from regard.subjects.modules.at import At, Place
 from regard.tasks.batch import Batch, mask
+from regard.training.evaluation import without_dropout
 
 Call = Callable[[nn.Module, Batch], Any]
 STATES = ("encoder.states", "decoder.states")
-TOLERANCE = 1e-4
+TOLERANCE, COARSE = 1e-4, 2e-2  # relative to the largest number; in half precision
 LAYERS = (nn.RNNBase, nn.RNNCellBase, nn.TransformerEncoder, nn.TransformerDecoder)
 
 
@@ -65,7 +66,7 @@ class ModuleModel(Seq2Seq):
         self.embedding: nn.Module | None = None
         self.report: dict[str, Any] = {}
         self.gate_sources: dict[str, str] = {}  # side -> the submodule whose gates it has
-        self.train(net.training)
+        self.training = net.training
 
     def prepare(self, batch: Batch) -> None:
         """Look at one pass of a probe: where time is, what each attention looks at."""
@@ -76,13 +77,10 @@ class ModuleModel(Seq2Seq):
         embedded: dict[str, bool] = {}
         hooks = [m.register_forward_hook(self._notice(n, probe, embedded))
                  for n, m in self.net.named_modules() if isinstance(m, nn.Embedding)]  # fmt: skip
-        was = self.net.training
-        self.net.eval()
         try:
-            with torch.no_grad(), self.ears.listening() as heard:
+            with without_dropout(self.net), torch.no_grad(), self.ears.listening() as heard:
                 out = self.call(self.net, probe)
         finally:
-            self.net.train(was)
             for hook in hooks:
                 hook.remove()
         first = next(iter(embedded), None)  # none: "" would name the whole module
@@ -177,6 +175,8 @@ class ModuleModel(Seq2Seq):
         width = sizes.source if side == "source" else sizes.target
         part = name.rpartition(".")[2]
         place = self.ears.places[name].text
+        if part == "bias":
+            return "bias"
         keys = part in ("keys", "values")
         return find_layout(heard.calls[name], sizes, width, keys, place, name, heads)
 
@@ -215,8 +215,9 @@ class ModuleModel(Seq2Seq):
         if logits is None:
             logits = inputs.new_zeros(*inputs.shape, 0, dtype=torch.float32)
         found = {} if memory.gates is None else self._find_gates(heard, sizes)
+        changed = any(point.watched for point in self.hook_points().values())
         made = {
-            name: make_site(name, site, arrays, memory.mask, self.vector(site))
+            name: make_site(name, site, arrays, memory.mask, self.vector(site), changed)
             for name, site in self.named.items()
         }
         states = [arrays[name] for name in STATES]
@@ -230,7 +231,9 @@ class ModuleModel(Seq2Seq):
         assert self.layouts is not None
         widths = {"source": sizes.source, "target": sizes.target}
         return {
-            name: arrange(
+            name: arrange_bias(heard.calls[name], sizes.rows, self._heads(name), name)
+            if layout == "bias"
+            else arrange(
                 heard.calls[name], layout, sizes.rows, widths[self._axis(name)], self._heads(name)
             )
             for name, layout in self.layouts.items()
@@ -280,7 +283,9 @@ class ModuleModel(Seq2Seq):
             )
         scale = site.scale if name.endswith(".queries") else 1.0
 
-        def change(out: Tensor) -> Tensor:
+        def change(out: Any) -> Any:
+            if isinstance(out, tuple):  # the first of several is what its place means
+                return change(out[0]), *out[1:]
             value = out.transpose(0, 1) if layout == "turned" else out
             heads = value.view(*value.shape[:2], site.heads, -1).transpose(1, 2)
             back: Tensor = (point(heads * scale) / scale).transpose(1, 2).flatten(2)
@@ -359,12 +364,18 @@ class ModuleModel(Seq2Seq):
             return
         worst = float((ours - theirs).abs().max())
         self.report[what] = max(worst, self.report.get(what, 0.0))
-        if not worst <= TOLERANCE * max(1.0, float(theirs.abs().max())):
+        if not worst <= find_tolerance(self.net) * max(1.0, float(theirs.abs().max())):
             raise RegardError(
                 f"The self-test failed: the {what} at '{where}', worked out from queries, keys and"
                 f" values, is {worst:.2g} off what the module gives. It does something else: name"
                 " its places with regard.at."
             )
+
+
+def find_tolerance(net: nn.Module) -> float:
+    """How far what must be equal may be apart, relative to the largest number."""
+    halves = (torch.bfloat16, torch.float16)
+    return COARSE if any(p.dtype in halves for p in net.parameters()) else TOLERANCE
 
 
 def _is_logits(out: Any, sizes: Sizes) -> bool:
