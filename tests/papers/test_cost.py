@@ -52,6 +52,14 @@ def test_what_is_left_is_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("half_a_second")
+def test_a_bar_goes_from_experiment_to_experiment(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[int, int, str]] = []
+    monkeypatch.setattr(cost, "make_bar", lambda what, wanted: lambda *now: told.append(now))
+    monkeypatch.setattr(cost, "expect", lambda name, *about: name)
+    assert cost.expect_all({"a": None, "b": None}, "quick", progress=True) == ["a", "b"]  # type: ignore[comparison-overlap, dict-item]
+    assert told == [(1, 2, "a"), (2, 2, "b")]
+
+
 def test_further_runs_are_announced() -> None:
     found = expect("snell2021/heads", EXPERIMENTS["snell2021/heads"](), "full", None)
     assert found.then and cost.LATER in str(tabulate([found], "full").rows)

@@ -113,5 +113,6 @@ def test_words_that_a_decomposition_never_saw_are_padding() -> None:
     assert fed.tolist() == [[SOS, 3, 5, PAD, EOS], [4, 6, PAD, PAD, PAD]], "the start was fed"
     read = number_seen(recording, "encoder", given)
     assert read.tolist() == [[PAD, PAD, PAD, 3, EOS], [PAD, 4, PAD, PAD, PAD]]
+    assert number_seen(recording, "decoder", np.array([[1, 4]])).tolist() == [[PAD, 5]]
     plain = make(conventions={})
     assert number_seen(plain, "encoder", given) is given

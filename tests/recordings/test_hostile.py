@@ -12,6 +12,7 @@ import regard
 from regard import load_recording
 from regard.errors import RegardError
 from regard.recordings import checks
+from regard.recordings.header import AXES, read_header
 from regard.recordings.storage import File
 from torture.hostile import LIES, RAW, rewrite
 from torture.made import HIDDEN, SOURCE, read_recording, small_arrays, small_recording
@@ -136,6 +137,15 @@ def test_a_header_that_lies_is_refused(lie: str, saved: Path, tmp_path: Path) ->
     with pytest.raises(RegardError, match=r"hostile\.safetensors") as caught:
         read_recording(path)
     assert len(caught.value.faults) == 1 and len(str(caught.value)) < 600
+
+
+def test_as_many_axes_as_there_may_be(tmp_path: Path) -> None:
+    whole = {"x": np.zeros((1,) * AXES, np.float32)}
+    save_file(whole, tmp_path / "x.safetensors")
+    assert list(read_header(tmp_path / "x.safetensors")[0]) == ["x"]
+    save_file({"x": np.zeros((1,) * (AXES + 1), np.float32)}, tmp_path / "y.safetensors")
+    with pytest.raises(RegardError, match="impossible shape"):
+        read_header(tmp_path / "y.safetensors")
 
 
 @pytest.mark.parametrize("name", RAW)

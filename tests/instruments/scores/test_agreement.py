@@ -17,7 +17,7 @@ from scipy.stats import kendalltau
 import regard
 from regard import RegardError, Scores
 from regard.instruments.scores import Agreement
-from regard.instruments.scores._kendall import kendall
+from regard.instruments.scores._kendall import kendall, packed
 from regard.recordings import Site
 from regard.recordings.recording import Metadata
 from regard.recordings.storage import InMemory
@@ -87,6 +87,12 @@ def test_shuffling_stays_within_the_row() -> None:
     u = [np.arange(3.0), np.arange(30.0)]
     v = [np.ones(3), np.zeros(30)]
     assert regard.agreement(u, v) == regard.agreement(u, v).shuffled == 1
+
+
+def test_kendall_of_no_rows() -> None:
+    none = np.zeros((0, 4))
+    assert kendall(none, none, none.astype(bool)).shape == (0,)
+    assert [x.shape for x in packed(none, none, none.astype(bool))] == [(0, 0)] * 3
 
 
 def test_kendall_of_wide_rows() -> None:
