@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from regard.errors import RegardError
-from regard.runs import assemble, execute, execution, reckoning, status, worker
+from regard.runs import assemble, execute, execution, provenance, reckoning, status, worker
 from regard.runs.checksums import SUMS, final_list, note
 from regard.runs.files import locked
 from regard.runs.progress import BarMonitor
@@ -179,3 +179,22 @@ def test_how_runs_are_doing_is_written_at_work_and_not_too_often(
         kept.write(soon=True)
         kept.write()
         assert wrote == [100.0, clock[0], clock[0]]
+
+
+@pytest.mark.parametrize(
+    ("head", "tracked", "changes", "wanted"),
+    [("abc", "a.py", "", "abc"), ("abc", "a.py", "M a.py", "abc+"), ("abc", None, "", None),
+     (None, "a.py", "", None)],
+)  # fmt: skip
+def test_the_commit_of_a_run(
+    head: str | None, tracked: str | None, changes: str, wanted: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    answers = {"rev-parse": head, "ls-files": tracked, "status": changes}
+
+    def run(words: list[str], **_: Any) -> Any:
+        said = answers[words[3]]
+        return SimpleNamespace(stdout=f"{said or ''}\n", returncode=int(said is None))
+
+    monkeypatch.setattr(provenance.subprocess, "run", run)
+    assert provenance.commit.__wrapped__() == wanted
