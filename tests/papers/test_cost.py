@@ -20,13 +20,15 @@ from regard.papers.snell2021.bleu import BleuExperiment
 NAME = "chapter36/scratchpad"
 
 
-def run(folder: str, seconds: float) -> Any:
-    return SimpleNamespace(folder=Path(folder), summary={"seconds": seconds})
+def run(folder: str, seconds: float, **more: float) -> Any:
+    return SimpleNamespace(folder=Path(folder), summary={"seconds": seconds, **more})
 
 
 def test_a_run_that_conditions_share_counts_once() -> None:
     shared = run("a", 1800.0)
     assert add_hours({"x": [shared, run("b", 900.0)], "y": [shared]}, 900.0) == 1.0
+    waited = run("c", 7200.0, core_seconds=1800.0)
+    assert add_hours({"x": [waited]}) == 0.5, "waiting does not count"
 
 
 @pytest.fixture

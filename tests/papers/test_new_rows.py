@@ -24,7 +24,7 @@ from regard.papers.across import (
 )
 from regard.papers.across import transformer_terms as terms
 from regard.papers.across._positions import count_found
-from regard.papers.across._transformers import CROSSING
+from regard.papers.across._transformers import CROSSING, plan_transformer_escan
 from regard.papers.across.hf import WARMUP, find_rate
 from regard.papers.across.order import Course
 from regard.papers.aitken2021 import own_predictions
@@ -492,3 +492,17 @@ def test_the_rate_of_a_marian_rises_then_falls_along_a_cosine() -> None:
     assert rates[:2] == [1 / WARMUP, 2 / WARMUP] and rates[WARMUP - 1] == rates[WARMUP] == 1
     assert rates[WARMUP + 50] == pytest.approx(0.5) and rates[-1] == pytest.approx(0)
     assert rates[WARMUP + 25] == pytest.approx((1 + 2**-0.5) / 2)
+
+
+def test_a_marian_is_trained_at_the_rate_of_each_update(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("transformers", reason="the extra hf is not installed")
+    asked: list[tuple[int, int]] = []
+
+    def rate(at: int, updates: int) -> float:
+        asked.append((at, updates))
+        return 1.0
+
+    monkeypatch.setattr(hf, "find_rate", rate)
+    task = plan_transformer_escan("quick")[0].make_task()
+    net = hf.train_marian(task, 0, 2)
+    assert asked == [(0, 2), (1, 2), (2, 2)] and not net.training

@@ -33,6 +33,7 @@ def test_who_watches_is_told_of_every_update(tmp_path: Path) -> None:
     assert [loss for _, _, loss, _ in told] == losses
     assert len(known) != 2 or [accuracy for *_, accuracy in told] == accuracies
     assert 0 <= run.summary["seconds"] < 600 and run.summary["updates"] == 4
+    assert 0 < run.summary["core_seconds"] < 600
 
 
 @pytest.mark.parametrize("accuracy", [None, 0.25])

@@ -104,11 +104,17 @@ class Folder:
         self.accuracy: float | None = None
         self.total = 0
         self.before, self.began = 0.0, began  # seconds of those who were cut; when we began
+        self.worked, self.since = 0.0, time.process_time()  # the same, of the processor
 
     @property
     def seconds(self) -> float:
         """The time that the run has taken so far, up to its checkpoints where it was cut."""
         return self.before + time.perf_counter() - self.began
+
+    @property
+    def core_seconds(self) -> float:
+        """The time that a processor was at it: waiting for others does not count."""
+        return self.worked + time.process_time() - self.since
 
     def log(self, row: dict[str, Any]) -> None:
         """Append a row; a reader sees it at the next checkpoint at the latest."""
@@ -135,6 +141,7 @@ class Folder:
         state["metrics_size"] = torch.tensor(self.metrics.tell())
         state["metrics_hash"] = torch.tensor(list(self.digest.digest()), dtype=torch.uint8)
         state["seconds"] = torch.tensor(self.seconds, dtype=torch.float64)
+        state["core_seconds"] = torch.tensor(self.core_seconds, dtype=torch.float64)
         write_tensors(self.folder / "state.safetensors", state)
 
     def resume(self, trainer: Trainer) -> None:
@@ -145,6 +152,7 @@ class Folder:
             state = read_tensors(path)
             size = self._check_metrics(state)
             self.before = float(state.pop("seconds", 0.0))
+            self.worked = float(state.pop("core_seconds", self.before))
             try:
                 trainer.load_state(state)
             except (KeyError, ValueError, RuntimeError) as error:
@@ -291,6 +299,7 @@ def _train(run: Run, watch: Watch | None, ranks: Ranks) -> None:
             "updates": trainer.update,
             "parameters": model.parameter_count,
             "seconds": round(keeper.seconds, 2),
+            "core_seconds": round(keeper.core_seconds * config.training.processes, 2),
             "weights": run.weights(),
         }
     )

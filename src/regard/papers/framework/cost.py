@@ -26,11 +26,11 @@ LATER = "and what `then` adds once these are known"
 def add_hours(runs: Runs, measuring: float = 0.0) -> float:
     """Core hours of some runs, each counted once, and of so many seconds of measuring.
 
-    A run trains on one core, so its seconds are a core's. Experiments that share runs count them
-    each in whole: it is what one of them takes alone.
+    Seconds are the processor's; of runs of before, which have none, those of the clock.
+    Experiments that share runs count them each in whole: it is what one of them takes alone.
     """
-    trained = {run.folder: run for group in runs.values() for run in group}
-    seconds = sum(float(run.summary["seconds"]) for run in trained.values())
+    trained = {run.folder: run.summary for group in runs.values() for run in group}
+    seconds = sum(float(s.get("core_seconds", s["seconds"])) for s in trained.values())
     return (seconds + measuring) / HOUR
 
 
