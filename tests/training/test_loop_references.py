@@ -12,7 +12,7 @@ from regard.errors import RegardError
 from regard.runs import assemble
 from regard.training import loop
 from regard.training.config import TrainingConfig
-from regard.training.pieces import cut
+from regard.training.pieces import Piece, cut
 from regard.training.ranks import ALONE
 
 SMALL = {"hidden": 4, "batch": 3, "held_out": 7, "longest": 3, "shortest": 2}
@@ -201,6 +201,23 @@ def test_when_the_discriminator_learns_and_teaches(
     asked = trainer._professor(piece, taught)
     assert descended == (["discriminator"] if learns else [])
     assert bool(asked != 0) == teaches
+
+
+def test_a_part_of_a_batch_teaches_the_discriminator_by_its_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trainer = make(forcing="professor")
+    batch = trainer.task.train_batch(0, 4, 0)
+    monkeypatch.setattr(trainer, "_descend", lambda name: 0.0)
+    weights = list(trainer.modules["discriminator"].parameters())
+    asked, slopes = [], []
+    for rows in (4, 16):  # the same sequences, as all of a batch and as a quarter of one
+        told = (lambda sure: lambda *seen: (sum(w.sum() for w in weights), sure))(0.8 * rows / 4)
+        monkeypatch.setattr(loop, "discriminator_loss", told)
+        taught = trainer.model(batch.source, batch.source_lengths, batch.inputs)
+        asked.append(float(trainer._professor(Piece(batch, 0, rows, None), taught).detach()))
+        slopes.append(float(weights[0].grad.flatten()[0]))  # type: ignore[union-attr]
+    assert slopes == [1.0, 0.25] and asked[1] == pytest.approx(asked[0] / 4)
 
 
 def test_the_l2_term_is_of_the_model_alone(monkeypatch: pytest.MonkeyPatch) -> None:
