@@ -11,7 +11,7 @@ import torch
 from regard.papers import EXPERIMENTS
 from regard.papers.demo import first_look
 from regard.papers.framework import Findings
-from regard.runs import Run, RunConfig, execute
+from regard.runs import Run, execute
 from regard.training import predict
 
 SHORT = {"updates": 3, "evaluate_every": 3, "batch": 8}
