@@ -326,8 +326,8 @@ def never(*_args: Any, **_options: Any) -> None:
 
 CANNOT: dict[str, list[tuple[str, Any]]] = {
     "no lexical probe": [
-        ("transformer", ("lexical",)), ("ved", ("lexical",)), ("before", ("lexical",)),
-        ("ved", {"log_odds": {"word": 3}}),
+        ("ved", ("lexical",)), ("ved", {"log_odds": {"word": 3}}),
+        ("transformer", {"log_odds": {"word": 3}}), ("before", {"log_odds": {"word": 3}}),
     ],
     "no bag of words": [("aed", ("proxy",)), ("keyword", ("proxy",))],
     "no attention": [("ved", ("values",))],
