@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import test_ctranslate2
 import torch
 from safetensors.torch import load_file, save_file
 from test_modules import Plain, call
@@ -16,6 +17,8 @@ from torch import Tensor, nn
 
 import regard
 from regard import RegardError
+from regard.subjects.formats import ctranslate2
+from regard.subjects.formats._fill import Arrays
 from regard.subjects.formats.ctranslate2 import read_binary
 
 PAIRS = [([3, 4, 5, 6, 7, 8, 2], [6, 7, 2]), ([8, 2], [9, 5, 2]), ([5, 6, 2], [4, 4, 5, 3, 2])]
@@ -375,3 +378,15 @@ def test_weights_below_zero_are_refused() -> None:
     plain = {n: a for n, a in arrays().items() if "cross" not in n and n != "encoder.mask"}
     with pytest.raises(RegardError, match=r"rows: off by 0\.4.*Weights are 0 or more"):
         regard.record({**plain, "decoder.0.cross.weights": weights})
+
+
+def test_own_words_end_where_positions_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = regard.ctranslate2(test_ctranslate2.write(tmp_path / "m"))
+    monkeypatch.setattr(type(subject), "longest", 6)
+    assert 1 <= subject.read([([5, 6, 2], None)])[0].target.shape[1] <= 6
+
+
+def test_a_kind_of_model_that_is_not_read_is_named(tmp_path: Path) -> None:
+    held = Arrays({"encoder/layer_norm/gamma": np.ones(4, np.float32)}, "model.bin")
+    with pytest.raises(RegardError, match=r"normalises without a shift .*as T5 does"):
+        ctranslate2._norm(held, nn.LayerNorm(4), "encoder/layer_norm")

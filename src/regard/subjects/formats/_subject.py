@@ -57,7 +57,8 @@ class FormatSubject(Subject):
         words, lengths = (torch.from_numpy(x) for x in pad(rows))
         if all(said is None for _, said in pairs):
             empty = torch.zeros(len(rows), 0, dtype=torch.long)
-            return self.generate(Batch(words, lengths, empty, empty.sum(1)), LIMIT)
+            limit = min(LIMIT, self.longest)
+            return self.generate(Batch(words, lengths, empty, empty.sum(1)), limit)
         wanted = [self._numbers(said or (), target, True) for _, said in pairs]
         fed = [[target.start or 0, *row[:-1]] for row in wanted]
         parts = [torch.from_numpy(x) for one in (wanted, fed) for x in pad(one)]

@@ -187,6 +187,11 @@ def _linear(held: Arrays, maps: tuple[nn.Linear, ...], name: str) -> None:
 
 def _norm(held: Arrays, norm: nn.Module, name: str) -> None:
     assert isinstance(norm, nn.LayerNorm)
+    if f"{name}/gamma" in held and f"{name}/beta" not in held:
+        raise RegardError(
+            f"{held.where} normalises without a shift ('{name}'), as T5 does. Such models are not"
+            " read from CTranslate2: give the one of `transformers` to regard.hugging_face."
+        )
     held.fill(norm.weight, f"{name}/gamma")
     held.fill(norm.bias, f"{name}/beta")
 
