@@ -69,4 +69,8 @@ def test_entropy_by_hand() -> None:
         recording.inspect("entropy", layer=9)
     with pytest.raises(RegardError, match="head=2 does not fit"):
         recording.inspect("entropy", head=2)
+    with pytest.raises(
+        RegardError, match="head=2 does not fit: 'decoder.0.cross' has the heads 0 to"
+    ):
+        recording.inspect("breakdown", site="decoder.0.cross", head=2)
     assert recording.inspect("breakdown", site="decoder.0.cross", head=1).estimates()
