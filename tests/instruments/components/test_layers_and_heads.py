@@ -70,7 +70,7 @@ def test_entropy_by_hand() -> None:
     with pytest.raises(RegardError, match="head=2 does not fit"):
         recording.inspect("entropy", head=2)
     with pytest.raises(
-        RegardError, match="head=2 does not fit: 'decoder.0.cross' has the heads 0 to"
+        RegardError, match=r"head=2 does not fit: .decoder\.0\.cross. has the heads 0 to"
     ):
         recording.inspect("breakdown", site="decoder.0.cross", head=2)
     assert recording.inspect("breakdown", site="decoder.0.cross", head=1).estimates()
