@@ -62,6 +62,7 @@ def test_seeds_that_are_needed() -> None:
     apart = (9.9, 10.0, 10.1)
     assert seeds.count_needed(apart, 0.0) == 2
     assert seeds.count_needed((1.0, 1.0, 1.0), 0.5) == 2  # no spread at all
+    assert seeds.count_precise((1.0, 1.0, 1.0)) == 2
     assert seeds.count_needed((0.0, 1.0), 0.5) == seeds.MOST  # the mean is on the line
     # One standard deviation from the line: 10 seeds have power .803, 9 have .7495 (tables).
     assert seeds.count_needed((0.0, 1.0, 2.0), 0.0) == 10

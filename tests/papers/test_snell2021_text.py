@@ -15,6 +15,7 @@ from regard.instruments.words.links import Alignment, match_links
 from regard.papers import EXPERIMENTS
 from regard.papers.framework.experiment import Experiment, Findings, Plan
 from regard.papers.snell2021 import _aligned_text, _with_sets, aer, bleu, optimal
+from regard.papers.snell2021._data_sets import find_sets
 from regard.runs import Run, RunConfig, execute
 from regard.tasks.text.translation import Translation
 
@@ -149,6 +150,17 @@ def test_one_set_is_enough_unless_the_claims_are_about_another(
     lack = EXPERIMENTS["snell2021/bleu"](other).lacks("full")
     assert lack == "Multi30k, which does not come with Regard: --data multi30k=FOLDER"
     assert EXPERIMENTS["snell2021/bleu"]({"multi30k": multi30k}).lacks("full") is None
+
+
+def test_a_quick_look_takes_two_sets_and_those_that_were_named(
+    multi30k: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path / "debian_l10n" / "en-nl.tsv.gz", ["a\tb"])
+    monkeypatch.setenv("REGARD_DATA", str(tmp_path))
+    assert [*find_sets({}, quick=True)] == ["multi30k"]
+    assert [*find_sets({}, quick=False)] == ["multi30k", "debian_en_nl"]
+    named = {"debian_l10n": str(tmp_path / "debian_l10n")}
+    assert [*find_sets(named, quick=True)] == ["debian_en_nl"]
 
 
 def test_texts_are_in_small_letters_and_from_all_over(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def test_a_run_that_moves_house_ends_in_the_same_bits(tmp_path: Path) -> None:
     assert moved.done and moved.summary["weights"] == alone.summary["weights"]
     assert moved.rows() == alone.rows()
     assert read_sums(ours).keys() == read_sums(alone.folder).keys()
+    assert all(len(hashes) == 1 for hashes in read_sums(ours).values()), "the list is settled"
     assert moved.model() and not (ours / "state.safetensors").exists()
 
 

@@ -36,6 +36,21 @@ def test_who_watches_is_told_of_every_update(tmp_path: Path) -> None:
     assert 0 < run.summary["core_seconds"] < 600
 
 
+@pytest.mark.parametrize("end", [KeyboardInterrupt, BrokenPipeError])
+def test_a_worker_whose_driver_is_gone_ends_with_a_code(
+    end: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work(order: Any, watch: Any) -> dict[str, Any]:
+        raise end
+
+    monkeypatch.setattr(worker.sys, "stdin", io.StringIO('{"a": 1}\n{"a": 2}\n'))
+    monkeypatch.setattr(worker.sys, "stdout", io.StringIO())
+    monkeypatch.setattr(worker.sys, "stderr", io.StringIO())
+    with pytest.raises(SystemExit) as ended:
+        worker.serve(work)
+    assert ended.value.code == 1
+
+
 @pytest.mark.parametrize("accuracy", [None, 0.25])
 def test_a_bar_says_the_loss_and_the_accuracy_once_there_is_one(
     accuracy: float | None, monkeypatch: pytest.MonkeyPatch

@@ -187,6 +187,10 @@ def test_seeds_of_other_lengths_are_compared_step_by_step() -> None:
     found = breakdown([brute.recording(short), brute.recording(long)])
     assert found.n == 2
     assert len(found.to_json()["by_step"]["temporal-temporal"]) == 6
+    (heads,) = [found.to_json()["by_head"]]
+    wanted = np.mean([seed.by_head for seed in found.seeds], axis=0)
+    assert len(found.seeds) > 1 and [[*head.values()] for head in heads] == wanted.tolist()
+    assert sum(heads[0].values()) == pytest.approx(1)
     assert found.figure().interactive()["data"]
 
 
