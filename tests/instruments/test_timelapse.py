@@ -20,6 +20,7 @@ from regard.instruments._course import FACTOR, LINES, PANELS, Courses
 from regard.instruments.components import breakdown
 from regard.instruments.interventions import ablate
 from regard.instruments.result import SIZE
+from regard.instruments.timelapse import _shorten
 from regard.recordings.record import record
 from regard.runs import Run
 from regard.statistics import Estimate
@@ -211,3 +212,9 @@ def test_bands_over_seeds() -> None:
     (line,) = made.panels()[0][0].marks
     assert line.x == (0, 5) and line.y == (1.5, 3.0)  # type: ignore[union-attr]
     np.testing.assert_allclose(line.low[0], Estimate.of([1.0, 2.0]).low)  # type: ignore[union-attr, index]
+
+
+def test_one_seed_has_no_interval_to_show() -> None:
+    several = Estimate.of([0.2, 0.4])
+    assert _shorten(Estimate.of([0.25])) == 0.25
+    assert _shorten(several) is several and _shorten(None) is None
