@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -274,3 +275,10 @@ def test_gates_that_a_model_does_not_have(tmp_path: Path) -> None:
     run = regard.train("one-to-one", "aed", 0, tmp_path, cell="tanh", **SMALL)
     refused("This model has no gates to record", run, "gates", n=5)
     refused("This recording has no gates", run.record(n=5), "gates")
+
+
+@pytest.mark.parametrize("name", INSTRUMENTS)
+def test_a_signature_says_sources_and_then_settings(name: str) -> None:
+    first, *settings = signature(INSTRUMENTS[name]).parameters.values()
+    assert (first.name, first.default, first.annotation) == ("sources", first.empty, Any)
+    assert [p.name for p in settings] == list(INSTRUMENTS[name].parameters)

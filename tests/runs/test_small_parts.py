@@ -214,3 +214,16 @@ def test_the_commit_of_a_run(
 
     monkeypatch.setattr(provenance.subprocess, "run", run)
     assert provenance.commit.__wrapped__() == wanted
+
+
+def test_what_a_file_of_progress_begins_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for program, said in (
+        ("/bin/regard", "regard"),
+        ("x/__main__.py", "regard"),
+        ("me.py", "me.py"),
+    ):
+        monkeypatch.setattr(status.sys, "argv", [program, "train", "reversal"])
+        found = status._about_process.__wrapped__(tmp_path)
+        assert found["command"] == f"{said} train reversal" and found["runs"] == {}

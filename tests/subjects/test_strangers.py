@@ -390,3 +390,12 @@ def test_a_kind_of_model_that_is_not_read_is_named(tmp_path: Path) -> None:
     held = Arrays({"encoder/layer_norm/gamma": np.ones(4, np.float32)}, "model.bin")
     with pytest.raises(RegardError, match=r"normalises without a shift .*as T5 does"):
         ctranslate2._norm(held, nn.LayerNorm(4), "encoder/layer_norm")
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+def test_batches_of_ones_own_show_what_attentions_there_are() -> None:
+    torch.manual_seed(0)
+    net = Plain().eval()
+    batch = regard.module(net, call).read(PAIRS)[0]
+    recording = regard.record(regard.module(net, call), batches=[batch], sites="cross")
+    assert [*recording.metadata.sites] == ["decoder.0.cross", "decoder.1.cross"]

@@ -314,3 +314,16 @@ def test_old_corpora_are_found_and_removed(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(_old, "hash_reader", lambda kind: "another version")
     assert made[texts[2]] in _old.find_old()
     make("parallel", source=texts[2])  # what was kept is still read
+
+
+def test_where_nothing_can_be_kept_a_corpus_is_made_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> Any:
+        raise OSError("read-only")
+
+    monkeypatch.setattr(_text_task, "one_at_a_time", refuse)
+    with _text_task._reserve(tmp_path / "kept") as place:
+        assert place.name == "corpus" and place.parent.is_dir()
+        assert place.parent.name.startswith("regard-")
+    assert not place.parent.exists()

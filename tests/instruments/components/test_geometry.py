@@ -11,6 +11,7 @@ import pytest
 from small import recorded, recurrent, transformer
 
 from regard import RegardError, decompose
+from regard.instruments._geometry import softmax
 from regard.instruments.components import (
     clusters,
     dictionary,
@@ -361,3 +362,8 @@ def test_a_file_gives_what_memory_gives(tmp_path: Any) -> None:
     for instrument in (trajectories, word_clouds, orthogonality, variance, clusters, simplex):
         first = instrument(one).first.values()
         assert instrument(decompose(other, rows=7)).first.values() == pytest.approx(first, abs=1e-5)
+
+
+def test_softmax_of_large_numbers() -> None:
+    np.testing.assert_allclose(softmax(np.array([[1000.0, 999.0], [-1000.0, 0.0]])),
+                               [[1 / (1 + np.exp(-1)), 1 / (1 + np.e)], [0, 1]])  # fmt: skip

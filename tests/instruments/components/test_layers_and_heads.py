@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from small import recorded, transformer
 
 import regard
 from regard import RegardError, record
@@ -74,3 +75,10 @@ def test_entropy_by_hand() -> None:
     ):
         recording.inspect("breakdown", site="decoder.0.cross", head=2)
     assert recording.inspect("breakdown", site="decoder.0.cross", head=1).estimates()
+
+
+def test_layers_look_across_unless_told_otherwise() -> None:
+    kept = recorded(transformer())
+    plain, both = kept.inspect("layers").first.shares, kept.inspect("layers", crossing=False)
+    assert {site for site, _ in plain} == {"decoder.0.cross"}
+    assert {site for site, _ in both.first.shares} > {site for site, _ in plain}

@@ -23,7 +23,7 @@ from regard.instruments.interventions._steering import Change, Sentence, find_re
 from regard.models import MODELS
 from regard.models.decoding import beam, greedy
 from regard.models.seq2seq import Output, Seq2Seq
-from regard.recordings import Recording, record
+from regard.recordings import Recording, Site, record
 from regard.recordings.adapters.model import describe_site
 from regard.tasks import TASKS
 from regard.tasks.batch import Batch
@@ -223,3 +223,25 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(RegardError, match="component 'time'"):
         RemovePart(parts, (), "time", "queries")
     assert not any(point.watched for point in model.hook_points().values())
+
+
+def test_where_words_that_are_fed_may_be_others() -> None:
+    """Run freely, a change at step 2 may give another word there, which is fed at step 3."""
+    sites = {
+        "encoder.0.self": Site(query_side="encoder", key_side="encoder"),
+        "decoder.0.self": Site(query_side="decoder", key_side="decoder"),
+        "decoder.0.cross": Site(query_side="decoder", key_side="encoder"),
+    }
+
+    class AtTwo(Change):
+        first_step = 2
+
+        def points(self) -> Sequence[str]:
+            return ["decoder.0.cross.weights"]
+
+        def apply(self, x: Tensor, at: Any) -> Tensor:
+            return x
+
+    forced = {"encoder.0.self": None, "decoder.0.self": None, "decoder.0.cross": 2, "output": 2}
+    assert find_reach(sites, [AtTwo()], free=False) == forced
+    assert find_reach(sites, [AtTwo()], free=True) == {**forced, "decoder.0.self": 3}
