@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from regard.errors import RegardError
-from regard.runs import Run, RunConfig, assemble, execute, files, run_all
-from regard.runs.checksums import read_sums
+from regard.runs import Run, RunConfig, assemble, execute, files, parcels, run_all
+from regard.runs.checksums import note, read_sums
 from regard.runs.files import BUSY, locked
 from regard.runs.parcels import Sender, files_of, move_files, pack, receive
 
@@ -97,3 +97,14 @@ def test_a_folder_is_waited_for_while_another_is_dying(
         monkeypatch.setattr(files.time, "sleep", lambda seconds: other.close())
         with locked(tmp_path, 60), pytest.raises(RegardError, match=BUSY):
             locked(tmp_path).__enter__()
+
+
+def test_a_run_that_arrived_whole_has_one_hash_of_each_file(tmp_path: Path) -> None:
+    metrics = tmp_path / parcels.METRICS
+    metrics.write_text("{}\n")
+    for digest in ("0" * 64, "1" * 64):
+        note(tmp_path, metrics, digest)
+    assert len(read_sums(tmp_path)[parcels.METRICS]) > 1
+    parcels._finish(tmp_path, b"{}")
+    assert all(len(hashes) == 1 for hashes in read_sums(tmp_path).values())
+    assert (tmp_path / parcels.DONE).read_bytes() == b"{}"
