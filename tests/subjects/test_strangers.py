@@ -212,7 +212,7 @@ def test_logits_that_are_not_numbers_are_told() -> None:
     class Broken(Own):
         def forward(self, source: Tensor, fed: Tensor) -> Tensor:
             logits = super().forward(source, fed)
-            logits[1, 2] = torch.nan
+            logits[1, -1] = torch.nan
             return logits
 
     torch.manual_seed(0)
@@ -399,3 +399,271 @@ def test_batches_of_ones_own_show_what_attentions_there_are() -> None:
     batch = regard.module(net, call).read(PAIRS)[0]
     recording = regard.record(regard.module(net, call), batches=[batch], sites="cross")
     assert [*recording.metadata.sites] == ["decoder.0.cross", "decoder.1.cross"]
+
+
+class Stacked(nn.Module):
+    """Any encoder and decoder over one table of vectors, attention between them by torch."""
+
+    def __init__(self, **parts: nn.Module):
+        super().__init__()
+        self.words, self.out = nn.Embedding(12, 8), nn.Linear(8, 12)
+        for name, part in parts.items():
+            setattr(self, name, part)
+
+
+def attention(**more: Any) -> nn.MultiheadAttention:
+    return nn.MultiheadAttention(8, 2, batch_first=True, **more)
+
+
+PLAIN_PLACES = {"encoder.states": "enc", "decoder.states": "dec"}
+
+
+def open_module(net: nn.Module, run: Callable[[Any, Any], Any], **more: Any) -> Any:
+    torch.manual_seed(0)
+    for parameter in net.parameters():
+        nn.init.normal_(parameter, 0, 0.5)
+    return regard.module(net.eval(), run, places=PLAIN_PLACES, **more)
+
+
+def test_padding_is_tried_on_each_side() -> None:
+    """That a longer target changes nothing says nothing of a longer source."""
+    subject = own(blind=True)
+    regard.record(subject, pairs=[([3, 4, 5, 2], [6, 2]), ([3, 4, 5, 2], [6, 7, 8, 2])])
+    assert subject.pads and subject.tried == {"target"}
+    compare_alone(subject)
+    assert subject.pads is False
+
+
+def test_rows_that_are_sorted_on_the_way_go_alone() -> None:
+    class Sorting(Own):
+        def forward(self, source: Tensor, fed: Tensor) -> Tensor:
+            order = (source != 0).sum(1).argsort(descending=True)
+            return super().forward(source[order], fed[order])[order.argsort()]
+
+    torch.manual_seed(0)
+    site = regard.at("q", "k", heads=2, scale=8**-0.5)
+    subject = regard.module(Sorting().eval(), sites={"decoder.0.cross": site}, places=PLACES)
+    compare_alone(subject)
+    assert subject.alone and [len(batch) for batch in subject.read(PAIRS)] == [1, 1, 1]
+
+
+def test_who_shifts_the_target_himself_feeds_the_same() -> None:
+    def shifting(net: Any, batch: Any) -> Tensor:
+        start = torch.ones_like(batch.target[:, :1])
+        found: Tensor = net(batch.source, torch.cat([start, batch.target[:, :-1]], 1))
+        return found
+
+    torch.manual_seed(0)
+    net, named = Own().eval(), {"decoder.0.cross": regard.at(weights="softmax", heads=2)}
+    one = regard.record(regard.module(net, shifting, sites=named, places=PLACES), pairs=PAIRS)
+    two = regard.record(regard.module(net, sites=named, places=PLACES), pairs=PAIRS)
+    np.testing.assert_array_equal(one["decoder.states"], two["decoder.states"])
+
+
+@pytest.mark.parametrize("pair", [([5], [2]), ([5], [3, 2]), ([5, 6], [2])])
+def test_one_word_tells_no_less(pair: Any) -> None:
+    subject = own()
+    regard.record(subject, pairs=[pair])
+    compare_alone(subject)
+    net = Stacked(enc=nn.GRU(8, 8, batch_first=True), dec=nn.GRU(8, 8, batch_first=True))
+    torch.manual_seed(0)
+    m = regard.module(
+        net.eval(), lambda n, b: n.out(n.dec(n.words(b.inputs), n.enc(n.words(b.source))[1])[0])
+    )
+    regard.record(m, pairs=[pair])
+    assert m.parity["encoder.states"] == "enc" and m.parity["decoder.states"] == "dec"
+    assert regard.record(m, pairs=PAIRS)["encoder.states"].shape[1] == 7
+
+
+@pytest.mark.parametrize("source", [6, 8, 7])
+def test_keys_that_are_not_one_a_word_are_left_out(source: int) -> None:
+    """A halved source may be as long as the target, and is not the target all the same."""
+    net = Stacked(enc=nn.Linear(8, 8), dec=nn.Linear(8, 8), look=attention())
+
+    def run(n: Any, b: Any) -> Tensor:
+        memory, states = n.enc(n.words(b.source)), n.dec(n.words(b.inputs))
+        pooled = memory[:, : memory.shape[1] // 2 * 2].unflatten(1, (-1, 2)).mean(2)
+        found: Tensor = n.out(n.look(states, pooled, pooled)[0])
+        return found
+
+    m = open_module(net, run)
+    pairs = [([*range(3, 2 + source), 2], [4, 5, 2]), ([*range(3, 2 + source), 2], [6, 5, 2])]
+    regard.record(m, pairs=pairs)
+    assert m.sites() == [] and "not one a word" in m.parity["not recorded"][0]
+    torch.manual_seed(0)
+    named = regard.module(
+        net, run, places=PLAIN_PLACES, sites={"a": regard.at(weights="look[1]", masked=False)}
+    )
+    with pytest.raises(RegardError, match=r"looks at one position a word|puts out"):
+        regard.record(named, pairs=pairs)
+
+
+def test_one_attention_in_two_roles_is_left_out() -> None:
+    net = Stacked(enc=nn.Linear(8, 8), dec=nn.Linear(8, 8), look=attention(), other=attention())
+
+    def run(n: Any, b: Any) -> Tensor:
+        memory, states = n.enc(n.words(b.source)), n.dec(n.words(b.inputs))
+        ahead = torch.ones(states.shape[1], states.shape[1], dtype=torch.bool).triu(1)
+        own, _ = n.look(states, states, states, attn_mask=ahead)
+        cross, _ = n.look(own, memory, memory)
+        found: Tensor = n.out(cross + n.other(states, memory, memory)[0])
+        return found
+
+    m = open_module(net, run)
+    regard.record(m, pairs=PAIRS)
+    assert m.sites() == ["decoder.0.cross"]
+    assert m.parity["not recorded"] == ["look: called several times in a pass"]
+
+
+def test_a_projection_in_two_roles_is_refused() -> None:
+    class Twice(Own):
+        def forward(self, source: Tensor, fed: Tensor) -> Tensor:
+            return super().forward(source, fed) + self.q(self.words(fed)).mean()
+
+    torch.manual_seed(0)
+    site = regard.at("q", "k", heads=2, scale=8**-0.5)
+    m = regard.module(Twice().eval(), sites={"a": site}, places=PLACES)
+    with pytest.raises(RegardError, match="is called 2 times in a pass"):
+        regard.record(m, pairs=PAIRS)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_a_decoder_that_looks_ahead_is_left_out(causal: bool) -> None:
+    net = Stacked(enc=nn.Linear(8, 8), dec=nn.Linear(8, 8), look=attention(), cross=attention())
+
+    def run(n: Any, b: Any) -> Tensor:
+        memory, states = n.enc(n.words(b.source)), n.dec(n.words(b.inputs))
+        ahead = torch.ones(states.shape[1], states.shape[1], dtype=torch.bool).triu(1)
+        states = n.look(states, states, states, attn_mask=ahead if causal else None)[0]
+        found: Tensor = n.out(n.cross(states, memory, memory)[0])
+        return found
+
+    m = open_module(net, run)
+    recording = regard.record(m, pairs=PAIRS)
+    assert ("decoder.0.self" in m.sites()) is causal and "decoder.0.cross" in m.sites()
+    assert causal or "looks ahead" in m.parity["not recorded"][0]
+    assert max(recording.check().values()) < 1e-3
+
+
+def test_a_mask_that_also_adds_something() -> None:
+    """ALiBi and causality in one mask: what is added where attention may look is a bias."""
+    net = Stacked(enc=nn.Linear(8, 8), dec=nn.Linear(8, 8), look=attention(), cross=attention())
+
+    def slope(steps: int) -> Tensor:
+        place = torch.arange(float(steps))
+        return (place[None] - place[:, None]) / 2
+
+    def run(n: Any, b: Any) -> Tensor:
+        memory, states = n.enc(n.words(b.source)), n.dec(n.words(b.inputs))
+        mask = slope(states.shape[1])
+        mask = mask.masked_fill(torch.ones_like(mask).triu(1).bool(), -torch.inf)
+        states = n.look(states, states, states, attn_mask=mask)[0]
+        found: Tensor = n.out(n.cross(states, memory, memory)[0])
+        return found
+
+    recording = regard.record(open_module(net, run), pairs=PAIRS)
+    np.testing.assert_allclose(
+        recording["decoder.0.self.bias"][0, 1, :3, :3], np.tril(slope(3)), atol=1e-6
+    )
+    assert max(recording.check().values()) < 1e-3
+    shares = recording.inspect("breakdown", site="decoder.0.self").shares
+    assert len(shares) == 10 and min(shares.values()) > 0
+
+
+def test_inputs_cannot_be_changed_from_outside() -> None:
+    class Core(nn.Module):
+        def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+            mixed: Tensor = (q @ k.mT).softmax(-1) @ v
+            return mixed
+
+    net = Stacked(enc=nn.Linear(8, 8), dec=nn.Linear(8, 8), core=Core())
+
+    def run(n: Any, b: Any) -> Tensor:
+        memory, states = n.enc(n.words(b.source)), n.dec(n.words(b.inputs))
+        found: Tensor = n.out(n.core(states, memory, memory))
+        return found
+
+    m = open_module(net, run, sites={"a": regard.at("core(0)", "core(1)", "core(2)")})
+    with pytest.raises(RegardError, match="or an input, so that it cannot be changed"):
+        regard.ablate_heads(m, pairs=PAIRS)
+
+
+def test_saliency_is_of_source_words_though_a_table_is_shared() -> None:
+    net = Stacked(enc=nn.Linear(8, 8), dec=nn.Linear(8, 8), look=attention())
+
+    def run(first: str) -> Callable[[Any, Any], Tensor]:
+        def look(n: Any, b: Any) -> Tensor:
+            both = {"inputs": b.inputs, "source": b.source}
+            order = [first, *({*both} - {first})]
+            vectors = {name: n.words(both[name]) for name in order}
+            memory = n.enc(vectors["source"])
+            found: Tensor = n.out(n.look(n.dec(vectors["inputs"]), memory, memory)[0])
+            return found
+
+        return look
+
+    pairs = [([3, 4, 5, 2], [6, 7, 8, 2]), ([8, 9, 4, 2], [9, 5, 4, 2])]
+    found = [
+        regard.record(open_module(net, run(first)), pairs=pairs, also=("saliency",))["saliency"]
+        for first in ("source", "inputs")
+    ]
+    np.testing.assert_allclose(found[0], found[1], atol=1e-6)
+    assert np.abs(found[0]).max() > 1e-3
+
+
+def test_gates_of_cells_by_what_each_call_was_given() -> None:
+    """Two cells a step, the second on the first one's state; sides by a probe, not by chance."""
+    net = Stacked(enc=nn.GRU(8, 8, batch_first=True), dec=nn.Identity(), one=nn.GRUCell(8, 8),
+                  two=nn.GRUCell(8, 8))  # fmt: skip
+
+    def run(n: Any, b: Any) -> Tensor:
+        memory, last = n.enc(n.words(b.source))
+        state, found = last[0], []
+        for vector in n.words(b.inputs).unbind(1):
+            between = n.one(vector, state)
+            state = n.two(memory.mean(1), between)
+            found.append(state)
+        logits: Tensor = n.out(n.dec(torch.stack(found, 1)))
+        return logits
+
+    m = open_module(net, run)
+    pairs = [([3, 4, 2], [6, 7, 2]), ([5, 8, 2], [4, 4, 2])]  # as many words on both sides
+    recording = regard.record(m, pairs=pairs, gates=True)
+    names = {name for name in recording if ".gates." in name}
+    assert names == {f"{side}.{gate}" for side in ("encoder.gates.0", "decoder.gates.0",
+                                                   "decoder.gates.1")
+                     for gate in ("reset", "update")}  # fmt: skip
+    calls: list[tuple[Tensor, Tensor]] = []
+    hook = net.two.register_forward_hook(lambda _m, args, _out: calls.append(args))
+    with torch.no_grad():
+        run(net, m.read(pairs)[0])
+    hook.remove()
+    for step, (x, h) in enumerate(calls):
+        gates = (
+            x @ net.two.weight_ih.T + net.two.bias_ih + h @ net.two.weight_hh.T + net.two.bias_hh
+        )
+        wanted = gates.chunk(3, 1)[1].sigmoid().detach()
+        np.testing.assert_allclose(recording["decoder.gates.1.update"][:, step], wanted, atol=1e-5)
+    assert len(regard.inspect(m, "strength", pairs=pairs, quantity="decoder.gates.1.update",
+                              splits=1).seeds) == 1  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:LSTM with projections")
+def test_projected_states_have_no_gates_here() -> None:
+    net = Stacked(enc=nn.LSTM(8, 8, batch_first=True, proj_size=4), dec=nn.Linear(8, 8))
+    m = open_module(
+        net, lambda n, b: n.out(n.dec(n.words(b.inputs)) + n.enc(n.words(b.source))[0].mean())
+    )
+    with pytest.raises(RegardError, match="proj_size"):
+        regard.record(m, pairs=PAIRS, gates=True)
+    assert regard.record(m, pairs=PAIRS)["encoder.states"].shape[2] == 4
+
+
+def test_a_sites_name_says_its_layer() -> None:
+    names = {f"decoder.{k}.cross": regard.at("q", "k", heads=2, scale=8**-0.5) for k in (0, 2)}
+    torch.manual_seed(0)
+    m = regard.module(Own().eval(), sites=names, places=PLACES)
+    sites = regard.record(m, pairs=PAIRS).metadata.sites
+    assert {name: site.layer for name, site in sites.items()} == {
+        "decoder.0.cross": 0, "decoder.2.cross": 2,
+    }  # fmt: skip

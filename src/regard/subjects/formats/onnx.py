@@ -26,7 +26,7 @@ class OnnxModel(ModuleModel):
     """A graph is run as a whole: what passes inside of it is seen and cannot be changed."""
 
     @contextmanager
-    def _changing(self) -> Iterator[None]:
+    def _changing(self, source: Tensor) -> Iterator[None]:
         watched = [point.name for point in self.hook_points().values() if point.watched]
         if watched:
             raise RegardError(
@@ -194,6 +194,6 @@ def _compare(graph: Graph, subject: ModuleSubject) -> dict[str, float | str]:
         words = source[one, :length]
         alone = graph(Batch(words, lengths[one], fed[one], torch.tensor([12]), None, fed[one]))
         worst = max(worst, float((alone[0] - heard[row]).abs().max()))
-    subject.pads = worst <= bound
+    subject.pads, subject.tried = worst <= bound, frozenset(["source", "target"])
     padding = {} if subject.pads else {"padding": "changes sentences, so that none is padded"}
     return {"logits with and without": apart, "a sentence alone and padded": worst, **padding}

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from regard.errors import RegardError
 from regard.models.layers.cells import CELLS
 from regard.subjects.modules._found import gates_of
 from regard.subjects.modules._layout import Sizes
@@ -24,14 +25,17 @@ def say_effects(net: nn.Module) -> dict[str, str]:
     return {gate: effect for name in names for gate, effect in CELLS[name].gate_effects.items()}
 
 
+Sources = dict[str, tuple[str, int]]  # `encoder.0` -> the submodule, and the layer in it
+
+
 def find_weights(
-    net: nn.Module, places: Mapping[str, Place], gates: Mapping[str, str], quantity: str
+    net: nn.Module, places: Mapping[str, Place], gates: Sources, quantity: str
 ) -> list[tuple[Tensor, Tensor]]:
     """W_ih and W_hh of the cells whose units a state or gate has: both ways, one way, or none."""
     parts = quantity.split(".")
     layer: int | None = None
     if parts[1:2] == ["gates"]:
-        name, layer = gates.get(parts[0], ""), int(parts[2])
+        name, layer = gates.get(f"{parts[0]}.{parts[2]}", ("", 0))
     else:
         name = places[quantity].name if quantity in places else ""
     module = dict(net.named_modules()).get(name)
@@ -48,33 +52,58 @@ def find_weights(
     return [(ih, hh) for ih, hh in found]
 
 
+def find_sides(net: nn.Module, heard: Heard, sizes: Sizes) -> dict[str, str]:
+    """Whose steps each cell makes, by how many it made of a probe; others are left out."""
+    known = dict(net.named_modules())
+    sides = {sizes.source: "encoder", sizes.target: "decoder"}
+    steps = {name: _count_steps(known[name], calls) for name, calls in heard.cells.items()}
+    return {name: sides[count] for name, count in steps.items() if count in sides}
+
+
+def _count_steps(module: nn.Module, calls: list[tuple[Any, Any]]) -> int:
+    if isinstance(module, nn.RNNCellBase):
+        return len(calls)
+    assert isinstance(module, nn.RNNBase)
+    count = 0
+    for args, _ in calls:
+        x, _ = _cell_input(args)
+        if isinstance(x, nn.utils.rnn.PackedSequence):
+            count += len(x.batch_sizes)
+        else:
+            count += x.shape[1] if module.batch_first and x.ndim == 3 else x.shape[0]
+    return count
+
+
 def find_gates(
-    net: nn.Module, heard: Heard, sizes: Sizes
-) -> tuple[dict[str, Tensor], dict[str, str]]:
+    net: nn.Module, heard: Heard, sides: Mapping[str, str]
+) -> tuple[dict[str, Tensor], Sources]:
     """`encoder.gates.0.update` and so on, (batch, time, hidden), of every cell that was called,
-    and the submodule that each side's are of."""
+    layer after layer, and the submodule that each layer is of."""
     found: dict[str, Tensor] = {}
-    sources: dict[str, str] = {}
+    sources: Sources = {}
     known = dict(net.named_modules())
     for name, calls in heard.cells.items():
-        module = known[name]
+        if name not in sides:
+            continue
+        module, side = known[name], sides[name]
+        if getattr(module, "proj_size", 0):
+            raise RegardError(
+                f"'{name}' is an LSTM with projected states (proj_size), whose gates are not"
+                " worked out here. Record without gates."
+            )
         if isinstance(module, nn.RNNCellBase):
             given = [_cell_input(args) for args, _ in calls]
-            inputs, before = torch.stack([x for x, _ in given], 1), given[0][1]
-            gates = gates_of(module, inputs, before)
+            each = [gates_of(module, x[:, None], before) for x, before in given]
+            gates = {gate: torch.cat([one[gate] for one in each], 1) for gate in each[0]}
         else:
             assert isinstance(module, nn.RNNBase)
             gates = _layer_gates(module, calls)
-        width = next(iter(gates.values())).shape[1]
-        side = "encoder" if width == sizes.source and not _taken(found, "encoder") else "decoder"
-        if width == (sizes.source if side == "encoder" else sizes.target):
-            found |= {f"{side}.gates.{gate}": values for gate, values in gates.items()}
-            sources[side] = name
+        first = sum(key.startswith(f"{side}.") for key in sources)  # layers there are already
+        for gate, values in gates.items():
+            layer, _, rest = gate.partition(".")
+            found[f"{side}.gates.{first + int(layer)}.{rest}"] = values
+            sources[f"{side}.{first + int(layer)}"] = (name, int(layer))
     return found, sources
-
-
-def _taken(found: dict[str, Tensor], side: str) -> bool:
-    return any(name.startswith(f"{side}.") for name in found)
 
 
 def _cell_input(args: Any) -> tuple[Tensor, Any]:

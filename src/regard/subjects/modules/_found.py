@@ -13,6 +13,8 @@ from torch.nn.functional import linear
 from regard.models.layers.attention import Site
 from regard.models.layers.hook_point import AttentionPoints, Side
 
+FORBIDDEN = 1e4  # what is added to a score in order to keep attention away, at least
+
 
 @dataclass
 class Packed:
@@ -58,10 +60,11 @@ class Packed:
             mask = mask[:, None, None] if name == "key_padding_mask" else _by_heads(mask, q)
             if mask.dtype == torch.bool:
                 total = total.masked_fill(mask, -torch.inf)
-            else:
-                total = total + mask
-                if bool(torch.isfinite(mask).all()) and bool(mask.any()):
-                    bias = mask.expand_as(scores)
+                continue
+            total = total + mask
+            added = torch.where(torch.isfinite(mask) & (mask > -FORBIDDEN), mask, 0.0)
+            if bool(added.any()):  # what is added where attention may look
+                bias = added.expand_as(scores) if bias is None else bias + added
         weights = at.weights(torch.softmax(total, dim=-1).to(v.dtype))
         out = self.module.out_proj((weights @ v).transpose(1, 2).flatten(2))
         site = Site(

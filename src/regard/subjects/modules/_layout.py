@@ -32,16 +32,27 @@ class Sizes:
 
 
 def make_probe(batch: Batch) -> Batch:
-    """A batch with as many rows as neither side has words, and sides of two widths."""
-    source, fed = batch.source, batch.inputs
-    target = batch.target
-    if source.shape[1] == fed.shape[1] > 1:
+    """A batch with as many rows as neither side has words, and sides of two widths, of which the
+    target's is one that can still be cut."""
+    source, fed, target = batch.source, batch.inputs, batch.target
+    lengths = batch.source_lengths
+    if source.shape[1] < 2:
+        source, lengths = source.repeat(1, 2, *[1] * (source.ndim - 2)), 2 * lengths
+    if fed.shape[1] == source.shape[1] > 3:
         fed, target = fed[:, :-1], target[:, :-1]
+    while fed.shape[1] < 3 or fed.shape[1] == source.shape[1]:
+        fed, target = (torch.cat([x, x[:, -1:]], dim=1) for x in (fed, target))
     rows = torch.arange(max(source.shape[1], fed.shape[1]) + 1, device=source.device) % len(batch)
-    lengths = batch.target_lengths.clamp(max=fed.shape[1])
+    steps = torch.full_like(lengths, fed.shape[1])
+    return Batch(source[rows], lengths[rows], target[rows], steps[rows], None, fed[rows])
+
+
+def cut_target(batch: Batch) -> Batch:
+    """The batch with a target that is shorter by a word."""
     return Batch(
-        source[rows], batch.source_lengths[rows], target[rows], lengths[rows], None, fed[rows]
-    )
+        batch.source, batch.source_lengths, batch.target[:, :-1], batch.target_lengths - 1, None,
+        batch.inputs[:, :-1],
+    )  # fmt: skip
 
 
 def choose_tensor(value: Any, place: Place, name: str) -> Tensor:
@@ -98,8 +109,14 @@ def find_layout(calls: list[Tensor], sizes: Sizes, width: int, keys: bool, place
         return "heads"  # also where there are as many heads as steps
     for layout, shape in (("whole", (rows, width)), ("turned", (width, rows))):
         fits = [c for c in calls if c.ndim >= 3 and tuple(c.shape[:2]) == shape]
-        if fits and (len(fits) == 1 or not keys):
+        same = all(torch.equal(fits[0], other) for other in fits[1:])
+        if fits and (len(fits) == 1 or (not keys and same)):
             return layout
+        if fits and not keys:
+            raise RegardError(
+                f"The submodule '{place}' (for '{name}') is called {len(fits)} times in a pass, so"
+                " that its calls cannot be told apart. Name another, or use one for each role."
+            )
         if len(fits) > 1:
             return f"{layout} again"
     if by_heads:

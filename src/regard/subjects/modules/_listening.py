@@ -24,6 +24,7 @@ class Heard:
         self.calls: dict[str, list[Tensor]] = {}
         self.sites: dict[str, Any] = {}
         self.asked: dict[str, tuple[int, int, Any]] = {}  # attention -> lengths, and its output
+        self.again: set[str] = set()  # attentions that were called more than once
         self.cells: dict[str, list[tuple[Any, Any]]] = {}  # module -> inputs and outputs
 
 
@@ -88,6 +89,8 @@ class Ears:
     def _attend(self, heard: Heard, name: str, packed: Packed) -> Callable[..., Any]:
         def hook(_module: nn.Module, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
             site, own = packed.attend(args, kwargs)
+            if name in heard.asked:
+                heard.again.add(name)
             heard.sites[name] = site
             heard.asked[name] = (site.queries.shape[2], site.keys.shape[2], (own, out[0], out[1]))
             return (own, out[1]) if packed.points.watched else None

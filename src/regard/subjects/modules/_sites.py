@@ -17,20 +17,22 @@ ROWS_OFF = 2e-2  # of sums of weights, which may be of half precision
 
 
 def make_site(
-    name: str, at: At, arrays: Mapping[str, Tensor], mask: Tensor, vector: Tensor | None,
-    changed: bool = False,
+    name: str, at: At, arrays: Mapping[str, Tensor], masks: Mapping[str, Tensor],
+    vector: Tensor | None, changed: bool = False,
 ) -> Site:  # fmt: skip
     """Queries, keys, scores and weights of a site; given ones must be what follows from others.
 
-    Where what passed was `changed` on its way, it need not.
+    Where what passed was `changed` on its way, it need not; nor where no query is. `masks` say
+    where the words of both sides are.
     """
+    mask, asks = masks["encoder"], masks[at.query_side][:, None, :, None]
     heads = {part: _split(arrays[f"{name}.{part}"], at.heads)
              for part in ("queries", "keys", "values") if f"{name}.{part}" in arrays}  # fmt: skip
     given = {part: _square(arrays[f"{name}.{part}"], at.heads)
              for part in ("scores", "weights", "bias") if f"{name}.{part}" in arrays}  # fmt: skip
     bias = given.get("bias", at.bias if isinstance(at.bias, Tensor) else None)
     if "weights" in given and not changed:
-        check_rows(name, at, given["weights"], mask)
+        check_rows(name, at, given["weights"], mask, asks)
     if not heads:
         return _bare(name, at, given)
     queries, keys = heads["queries"], heads["keys"].expand(-1, at.heads, -1, -1)
@@ -38,13 +40,14 @@ def make_site(
     queries = queries * at.scale
     scores = score(at, queries, keys, vectors)
     if "scores" in given and not changed:
-        compare("scores", name, scores, given["scores"], mask if at.masked else None)
+        words = mask if at.masked and at.key_side == "encoder" else None
+        compare("scores", name, scores, given["scores"], asks, words)
     allowed = allow(at, scores, mask)
     weights = masked_softmax(scores if bias is None else scores + bias, allowed)
     if "weights" in given:
         if not changed:
             words = mask if at.key_side == "encoder" else None
-            compare("weights", name, weights, given["weights"], words)
+            compare("weights", name, weights, given["weights"], asks, words)
         weights = given["weights"]
     none = keys.new_zeros(*keys.shape[:3], 0)  # what is mixed was not said
     return Site(
@@ -55,13 +58,18 @@ def make_site(
     )  # fmt: skip
 
 
-def check_rows(name: str, at: At, weights: Tensor, mask: Tensor) -> None:
+def check_rows(name: str, at: At, weights: Tensor, mask: Tensor, asks: Tensor) -> None:
     """Refuse weights that lie where there is no word, or that are none."""
-    if not at.masked or at.key_side != "encoder" or weights.shape[-1] != mask.shape[1]:
+    if at.key_side == "encoder" and weights.shape[-1] != mask.shape[1]:
+        raise RegardError(
+            f"The weights of '{name}' are over {weights.shape[-1]} positions, but the source has"
+            f" {mask.shape[1]} words: an attention that is recorded looks at one position a word."
+        )
+    if not at.masked or at.key_side != "encoder":
         return
     weights = weights.detach().float()
-    sums = (weights * mask[:, None, None, :]).sum(-1)
-    worst = float((sums - 1).abs().max())
+    sums = (weights * mask[:, None, None, :]).sum(-1, keepdim=True)
+    worst = float(((sums - 1).abs() * asks).max())
     if not worst <= ROWS_OFF:
         raise RegardError(
             f"Rows of the weights of '{name}' are {worst:.2g} off 1 over the words of the source."
@@ -117,15 +125,17 @@ def allow(at: At, scores: Tensor, mask: Tensor) -> Tensor:
     return mask[:, None, None, :]
 
 
-def compare(what: str, name: str, ours: Tensor, theirs: Tensor, mask: Tensor | None) -> None:
-    """Refuse an attention that is not what its places say."""
+def compare(
+    what: str, name: str, ours: Tensor, theirs: Tensor, asks: Tensor, mask: Tensor | None
+) -> None:
+    """Refuse an attention that is not what its places say, where there are queries (and keys)."""
     if ours.shape != theirs.shape:
         raise RegardError(
             f"The {what} of '{name}' are {tuple(theirs.shape)}, but queries and keys give"
             f" {tuple(ours.shape)}. Is heads= right?"
         )
     ours, theirs = ours.detach(), theirs.detach()
-    apart = (ours - theirs).abs()
+    apart = (ours - theirs).abs() * asks
     if mask is not None:
         apart = apart * mask[:, None, None, :]
     worst = float(apart.max())

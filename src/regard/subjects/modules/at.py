@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
@@ -68,6 +68,12 @@ class At:
             "scores": self.scores, "bias": self.bias,
         }  # fmt: skip
         return {part: where for part, where in named.items() if isinstance(where, str)}
+
+
+def with_layer(name: str, site: At) -> At:
+    """The layer that an attention's name says, where nothing else was said: `decoder.2.cross`."""
+    numbers = [int(part) for part in name.split(".") if part.isdecimal()]
+    return replace(site, layer=numbers[0]) if numbers and not site.layer else site
 
 
 def at(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -29,6 +30,12 @@ class ModuleSubject(Subject):
 
     model: ModuleModel
     pads: bool | None = None  # whether padding changes nothing; not known before it was tried
+    alone: bool = False  # whether rows change places on the way, so that each goes alone
+    tried: frozenset[str] = frozenset()  # the sides whose padding was tried
+
+    def __init__(self, model: ModuleModel, *about: Any):
+        super().__init__(model, *about)
+        model.pad = self.lexicons["decoder"].pad
 
     def read(self, pairs: Sequence[Pair]) -> list[Batch]:
         """Words or numbers; the end word is put after words, the start word is fed first.
@@ -47,13 +54,15 @@ class ModuleSubject(Subject):
         ] * len(rows)
         order = range(len(rows))
         self.prepare(self._collate(rows, wanted, order))
-        if (
-            self.pads is None
-            and len({(len(a), len(b)) for a, b in zip(rows, wanted, strict=True)}) > 1
-        ):
+        sides = {"source": {*map(len, rows)}, "target": {*map(len, wanted)}}
+        uneven = frozenset(side for side, lengths in sides.items() if len(lengths) > 1)
+        if self.pads is not False and not uneven <= self.tried:
             self._try_padding(rows, wanted)
+            self.tried |= uneven
         runs: list[list[int]] = [[*order]]
-        if self.pads is False:
+        if self.alone:
+            runs = [[k] for k in order]
+        elif self.pads is False:
             runs = [[*run] for _, run in groupby(order, lambda k: (len(rows[k]), len(wanted[k])))]
         found = [piece for run in runs for piece in self._collate(rows, wanted, run).pieces(ROWS)]
         return found if said else [self._generate(batch) for batch in found]
@@ -83,26 +92,33 @@ class ModuleSubject(Subject):
         return Batch(parts[0], parts[1], parts[2], parts[3], None, parts[4])
 
     def _try_padding(self, rows: list[list[int]], wanted: list[list[int]]) -> None:
-        """Put the shortest and the longest sentences together, and each alone."""
+        """Put the shortest and the longest sentences together, in two orders, and each alone.
+
+        Where one order alone is right, rows change places on the way, as where they are sorted by
+        their lengths.
+        """
         chosen = {
             choose(range(len(one)), key=lambda k, one=one: len(one[k]))  # type: ignore[misc]
             for one in (rows, wanted)
             for choose in (min, max)
         }
-        try:
-            with evaluating(self.model) as device:
-                whole = self._look(self._collate(rows, wanted, sorted(chosen)).to(device))
-                alone = [
-                    self._look(self._collate(rows, wanted, [k]).to(device)) for k in sorted(chosen)
-                ]
-        except RegardError:  # its attention is not what it is said to be where there is padding
-            self.pads = False
-        else:
-            worst = max(_apart(one, whole, row) for row, one in enumerate(alone))
-            self.pads = worst <= find_tolerance(self.model.net)
-            self.parity["a sentence alone and padded"] = worst
+        upwards = sorted(chosen, key=lambda k: (len(rows[k]), len(wanted[k])))
+        worst = [self._compare(rows, wanted, order) for order in (upwards, upwards[::-1])]
+        good = [one <= find_tolerance(self.model.net) for one in worst]
+        self.pads, self.alone = all(good), any(good) and not all(good)
+        self.parity |= {"a sentence alone and padded": max(worst)} if max(worst) < math.inf else {}
         if not self.pads:
             self.parity["padding"] = "changes sentences, so that none is padded"
+
+    def _compare(self, rows: list[list[int]], wanted: list[list[int]], order: list[int]) -> float:
+        """How far sentences in a batch are from themselves alone."""
+        try:
+            with evaluating(self.model) as device:
+                whole = self._look(self._collate(rows, wanted, order).to(device))
+                alone = [self._look(self._collate(rows, wanted, [k]).to(device)) for k in order]
+        except RegardError:  # its attention is not what it is said to be where there is padding
+            return math.inf
+        return max(_apart(one, whole, row) for row, one in enumerate(alone))
 
     def _look(self, batch: Batch) -> dict[str, Tensor]:
         """What is compared: states, logits, and the weights of every attention."""

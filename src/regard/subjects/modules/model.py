@@ -16,17 +16,31 @@ from regard.models.layers.cells import Gates, State
 from regard.models.layers.hook_point import AttentionPoints, HookPoint, Side
 from regard.models.parts import Layer, Parts
 from regard.models.seq2seq import Memory, Output, OutputLayer, Seq2Seq
-from regard.subjects.modules._cells import find_gates, find_weights, say_effects
+from regard.subjects.modules._cells import (
+    Sources,
+    find_gates,
+    find_sides,
+    find_weights,
+    say_effects,
+)
 from regard.subjects.modules._found import Packed
-from regard.subjects.modules._layout import Sizes, arrange, arrange_bias, find_layout, make_probe
+from regard.subjects.modules._layout import (
+    Sizes,
+    arrange,
+    arrange_bias,
+    cut_target,
+    find_layout,
+    make_probe,
+)
 from regard.subjects.modules._listening import Ears, Heard
 from regard.subjects.modules._sites import make_site
-from regard.subjects.modules.at import At, Place
+from regard.subjects.modules.at import At, Place, with_layer
 from regard.tasks.batch import Batch, mask
 from regard.training.evaluation import without_dropout
 
 Call = Callable[[nn.Module, Batch], Any]
 STATES = ("encoder.states", "decoder.states")
+AHEAD = 1e-6  # weight on words that are still to come
 TOLERANCE, COARSE = 1e-4, 2e-2  # relative to the largest number; in half precision
 LAYERS = (nn.RNNBase, nn.RNNCellBase, nn.TransformerEncoder, nn.TransformerDecoder)
 
@@ -47,7 +61,8 @@ class ModuleModel(Seq2Seq):
         time_first: frozenset[str] = frozenset(),
     ):
         super().__init__()
-        self.net, self.call, self.named, self.readout = net, call, dict(sites), readout
+        self.net, self.call, self.readout = net, call, readout
+        self.named = {name: with_layer(name, site) for name, site in sites.items()}
         self.time_first = time_first
         texts = {**places}
         for name, site in sites.items():
@@ -65,7 +80,9 @@ class ModuleModel(Seq2Seq):
         self.source_vectors = HookPoint("encoder.embedding", "encoder")
         self.embedding: nn.Module | None = None
         self.report: dict[str, Any] = {}
-        self.gate_sources: dict[str, str] = {}  # side -> the submodule whose gates it has
+        self.pad: int | None = None  # the word that pads a target
+        self.gate_sources: Sources = {}
+        self.cell_sides: dict[str, str] = {}  # a cell's submodule -> whose steps it makes
         self.training = net.training
 
     def prepare(self, batch: Batch) -> None:
@@ -78,15 +95,19 @@ class ModuleModel(Seq2Seq):
         hooks = [m.register_forward_hook(self._notice(n, probe, embedded))
                  for n, m in self.net.named_modules() if isinstance(m, nn.Embedding)]  # fmt: skip
         try:
-            with without_dropout(self.net), torch.no_grad(), self.ears.listening() as heard:
-                out = self.call(self.net, probe)
+            with without_dropout(self.net), torch.no_grad():
+                with self.ears.listening(cells=True) as heard:
+                    out = self.call(self.net, probe)
+                with self.ears.listening() as shorter:
+                    self.call(self.net, cut_target(probe))
         finally:
             for hook in hooks:
                 hook.remove()
         first = next(iter(embedded), None)  # none: "" would name the whole module
         self.embedding = None if first is None else dict(self.net.named_modules())[first]
         self.turned_words = next(iter(embedded.values()), False)
-        self._name_packed(heard, sizes)
+        self.cell_sides = find_sides(self.net, heard, sizes)
+        self._name_packed(heard, shorter, sizes)
         candidates = {name for name in self.ears.places if name.startswith("?")}
         self.layouts = {
             name: self._layout(name, heard, sizes)
@@ -148,15 +169,30 @@ class ModuleModel(Seq2Seq):
             if isinstance(module, nn.MultiheadAttention)
         }
 
-    def _name_packed(self, heard: Heard, sizes: Sizes) -> None:
-        """Names as in all models, `decoder.0.cross`; what each looks at shows in the lengths."""
-        sides: dict[int, Side] = {sizes.source: "encoder", sizes.target: "decoder"}
+    def _name_packed(self, heard: Heard, shorter: Heard, sizes: Sizes) -> None:
+        """Names as in all models, `decoder.0.cross`; what each looks at shows in the lengths of
+        two probes, of which the second has a target that is shorter by a word."""
+        sides: dict[tuple[int, int], Side] = {
+            (sizes.source, sizes.source): "encoder",
+            (sizes.target, sizes.target - 1): "decoder",
+        }
         found: dict[str, Packed] = {}
+        left_out: list[str] = []
         for name, packed in self.ears.packed.items():
-            if name not in heard.asked:
+            if name not in heard.asked or name not in shorter.asked:
+                continue
+            if name in heard.again:
+                left_out.append(f"{name}: called several times in a pass")
                 continue
             target, source, (own, given, weights) = heard.asked[name]
-            query, key = sides[target], sides[source]
+            pairs = [*zip(heard.asked[name][:2], shorter.asked[name][:2], strict=True)]
+            if any(pair not in sides for pair in pairs):
+                left_out.append(f"{name}: of {target} queries and {source} keys, not one a word")
+                continue
+            query, key = sides[pairs[0]], sides[pairs[1]]
+            if query == key == "decoder" and _looks_ahead(heard.sites[name].weights):
+                left_out.append(f"{name}: of the decoder's own words, and looks ahead")
+                continue
             self._compare("output of attention", own, given, name)
             if weights is not None and weights.ndim == 3:
                 self._compare("weights", heard.sites[name].weights.mean(1), weights, name)
@@ -169,6 +205,8 @@ class ModuleModel(Seq2Seq):
             )
             self.points[site.replace(".", "/")] = points
         self.ears.packed = found
+        if left_out:
+            self.report["not recorded"] = left_out
 
     def _layout(self, name: str, heard: Heard, sizes: Sizes) -> str:
         side, heads = self._axis(name), self._heads(name)
@@ -202,29 +240,40 @@ class ModuleModel(Seq2Seq):
         """One call of the module."""
         source, source_lengths = memory.prepared
         full = torch.full((len(inputs),), inputs.shape[1], device=inputs.device)
+        # Whoever puts the start word before the target himself comes to what is fed.
+        target = torch.cat([inputs[:, 1:], inputs[:, -1:]], dim=1)
         batch = Batch(
-            source, source_lengths, inputs, full if lengths is None else lengths, None, inputs
+            source, source_lengths, target, full if lengths is None else lengths, None, inputs
         )
         if self.layouts is None:
             self.prepare(batch)
         sizes = Sizes.of(batch)
-        with self._changing(), self.ears.listening(cells=memory.gates is not None) as heard:
+        with self._changing(source), self.ears.listening(memory.gates is not None) as heard:
             out = self.call(self.net, batch)
         arrays = self._arrange(heard, sizes)
         logits = arrays.get("logits", out if _is_logits(out, sizes) else None)
         if logits is None:
             logits = inputs.new_zeros(*inputs.shape, 0, dtype=torch.float32)
-        found = {} if memory.gates is None else self._find_gates(heard, sizes)
+        found = {} if memory.gates is None else self._find_gates(heard)
         changed = any(point.watched for point in self.hook_points().values())
+        masks = {"encoder": memory.mask, "decoder": self._find_words(inputs)}
         made = {
-            name: make_site(name, site, arrays, memory.mask, self.vector(site), changed)
+            name: make_site(name, site, arrays, masks, self.vector(site), changed)
             for name, site in self.named.items()
         }
         states = [arrays[name] for name in STATES]
         return Output(logits, states[0], states[1], {**heard.sites, **made}, found)
 
-    def _find_gates(self, heard: Heard, sizes: Sizes) -> dict[str, Tensor]:
-        found, self.gate_sources = find_gates(self.net, heard, sizes)
+    def _find_words(self, inputs: Tensor) -> Tensor:
+        """Where a row of what is fed has words: up to the last that is not padding."""
+        if self.pad is None:
+            return torch.ones_like(inputs, dtype=torch.bool)
+        later = (inputs != self.pad).flip(1).cummax(dim=1).values.flip(1)
+        later[:, 0] = True  # the start word may be the one that pads
+        return later
+
+    def _find_gates(self, heard: Heard) -> dict[str, Tensor]:
+        found, self.gate_sources = find_gates(self.net, heard, self.cell_sides)
         return found
 
     def _arrange(self, heard: Heard, sizes: Sizes) -> dict[str, Tensor]:
@@ -252,7 +301,7 @@ class ModuleModel(Seq2Seq):
         return known[site.vector].flatten()
 
     @contextmanager
-    def _changing(self) -> Iterator[None]:
+    def _changing(self, source: Tensor) -> Iterator[None]:
         """While it lasts, what passes a watched hook point is put back into the module."""
         self.ears.replace = {}
         for key, points in self.points.items():
@@ -269,17 +318,19 @@ class ModuleModel(Seq2Seq):
                 point = getattr(points, part)
                 if point.watched:
                     self.ears.replace[f"{name}.{part}"] = self._changer(f"{name}.{part}", point)
-        with self._embedding():
+        with self._embedding(source):
             yield
         self.ears.replace = {}
 
     def _changer(self, name: str, point: HookPoint) -> Callable[[Tensor], Tensor]:
         site = self.named[name.rpartition(".")[0]]
         layout = (self.layouts or {}).get(name, "")
-        if layout not in ("whole", "turned") or self.ears.places[name].output is not None:
+        place = self.ears.places[name]
+        if layout not in ("whole", "turned") or place.output is not None or place.input is not None:
             raise RegardError(
-                f"'{name}' is made step by step, or is one of several outputs, so that it cannot be"
-                " changed from outside. `breakdown` takes its scores apart without changing them."
+                f"'{name}' is made step by step, is one of several outputs or an input, so that it"
+                " cannot be changed from outside. `breakdown` takes its scores apart without"
+                " changing them."
             )
         scale = site.scale if name.endswith(".queries") else 1.0
 
@@ -294,15 +345,16 @@ class ModuleModel(Seq2Seq):
         return change
 
     @contextmanager
-    def _embedding(self) -> Iterator[None]:
+    def _embedding(self, source: Tensor) -> Iterator[None]:
         """While it lasts, the vectors of source words pass their hook point, if it is watched."""
         if self.embedding is None or not self.source_vectors.watched:
             yield
             return
         done: list[bool] = []
+        wanted = source.T if self.turned_words else source
 
-        def hook(_module: nn.Module, _args: Any, out: Tensor) -> Tensor | None:
-            if done:  # one table may serve both sides: the source is looked up first
+        def hook(_module: nn.Module, args: Any, out: Tensor) -> Tensor | None:
+            if done or not torch.equal(args[0], wanted):  # one table may serve both sides
                 return None
             done.append(True)
             words = out.transpose(0, 1) if self.turned_words else out
@@ -370,6 +422,11 @@ class ModuleModel(Seq2Seq):
                 f" values, is {worst:.2g} off what the module gives. It does something else: name"
                 " its places with regard.at."
             )
+
+
+def _looks_ahead(weights: Tensor) -> bool:
+    """Whether a row has weight right of the diagonal. (…, target, source)"""
+    return bool(weights.detach().triu(1).abs().max() > AHEAD)
 
 
 def find_tolerance(net: nn.Module) -> float:
