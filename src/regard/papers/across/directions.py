@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from regard.display import Bars, Figure, Panel, Rule, Table
+from regard.display import Bars, Figure, Panel, Table
 from regard.instruments.units import groups
 from regard.papers.baan2019._lookup import MODELS, Lookup, record_runs
 from regard.papers.baan2019.units import TABLES
@@ -41,13 +41,17 @@ class GroupsAreDirectionsExperiment(Lookup):
             own[f"overlap_{name}"] = Estimate.share(overlap for overlap, _ in pairs)
             own[f"chance_{name}"] = Estimate.share(chance for _, chance in pairs)
             own[f"over_chance_{name}"] = Estimate.of(a / b for a, b in pairs)
-        bars = Bars.of("overlap", {name: own[f"overlap_{name}"] for name in MODELS})
-        rules = tuple(Rule(f"chance, {name}", y=own[f"chance_{name}"].mean) for name in MODELS)
+        bars = tuple(
+            Bars.of(label, {name: own[f"{what}_{name}"] for name in MODELS}, colour)
+            for colour, (what, label) in enumerate(
+                (("overlap", "measured"), ("chance", "by chance"))
+            )
+        )
         figure = Figure(
             "x-groups-are-directions",
             "Share of a functional group's units among as many units on which the tables' χ differ"
             " most; means and 95 % intervals over seeds.",
-            (Panel("Groups and χ", "model", "overlap", (bars, *rules), (0, 1.05)),),
+            (Panel("Groups and χ", "model", "overlap", bars, (0, 1.05)),),
         )
         table = Table.of("Functional groups and input components", own)
         return Findings({"x.groups-are-directions": own}, (table,), (figure,))
