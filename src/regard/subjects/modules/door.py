@@ -84,7 +84,7 @@ class ModuleSubject(Subject):
         some = [*some]
         fed = [[target.start or 0, *wanted[k][:-1]] for k in some]
         sides = (
-            (([rows[k] for k in some]), source),
+            ([rows[k] for k in some], source),
             ([wanted[k] for k in some], target),
             (fed, target),
         )
@@ -106,7 +106,8 @@ class ModuleSubject(Subject):
         worst = [self._compare(rows, wanted, order) for order in (upwards, upwards[::-1])]
         good = [one <= find_tolerance(self.model.net) for one in worst]
         self.pads, self.alone = all(good), any(good) and not all(good)
-        self.parity |= {"a sentence alone and padded": max(worst)} if max(worst) < math.inf else {}
+        if all(map(math.isfinite, worst)):
+            self.parity["a sentence alone and padded"] = max(worst)
         if not self.pads:
             self.parity["padding"] = "changes sentences, so that none is padded"
 
