@@ -250,8 +250,12 @@ def test_beta_is_what_the_model_says_when_it_sees_one_state(
     one = {"num_decoder_layers": 1} if family == "T5" else {"decoder_layers": 1}
     net = tiny(family, **one)
     pairs = PAIRS[:2]
-    recording = regard.record(regard.hugging_face(net), pairs=pairs, also=("lexical",))
-    found = recording["lexical"]
+    subject = regard.hugging_face(net)
+    if subject.model.listener.hooked:  # T5 of `transformers` 4.57: its weights are only seen
+        with pytest.raises(RegardError, match="no lexical probe"):
+            regard.record(subject, pairs=pairs, also=("lexical",))
+        return
+    found = regard.record(subject, pairs=pairs, also=("lexical",))["lexical"]
     for row, (source, target) in enumerate(pairs):
         fed = torch.tensor([[net.config.decoder_start_token_id, *target[:-1]]])
         with torch.no_grad():
