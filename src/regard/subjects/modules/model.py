@@ -325,7 +325,11 @@ class ModuleModel(Seq2Seq):
     def _changer(self, name: str, point: HookPoint) -> Callable[[Tensor], Tensor]:
         site = self.named[name.rpartition(".")[0]]
         layout = (self.layouts or {}).get(name, "")
-        place = self.ears.places[name]
+        place = self.ears.places.get(name)
+        if place is None:
+            raise RegardError(
+                f"'{name}' is not known, so that it cannot be changed. Name it: regard.at(…, v=…)."
+            )
         if layout not in ("whole", "turned") or place.output is not None or place.input is not None:
             raise RegardError(
                 f"'{name}' is made step by step, is one of several outputs or an input, so that it"
