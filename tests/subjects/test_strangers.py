@@ -667,3 +667,17 @@ def test_a_sites_name_says_its_layer() -> None:
     assert {name: site.layer for name, site in sites.items()} == {
         "decoder.0.cross": 0, "decoder.2.cross": 2,
     }  # fmt: skip
+
+
+def test_special_words_that_did_not_occur_are_words_all_the_same() -> None:
+    given = arrays()
+    recording = regard.record(given, specials={"pad": 0, "end": 30, "others": [20]})
+    assert recording.compact.metadata.source_words[2] == "30"
+    assert recording.inspect("breakdown").estimates()
+
+
+@pytest.mark.parametrize("wrong", [{"end": 9}, {"pad": -1}, {"start": "<s>"}, {"others": [4, 12]}])
+def test_special_words_that_cannot_be_are_refused(wrong: Any) -> None:
+    names = [*"abcdefghi"]
+    with pytest.raises(RegardError, match="which is no word's number: they are 0 to 8"):
+        regard.record(arrays(), source_words=names, target_words=names, specials=wrong)

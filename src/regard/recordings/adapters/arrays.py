@@ -57,7 +57,11 @@ def record_arrays(
     """
     names = {"encoder": source_words, "decoder": target_words}
     given, found = _check(arrays, names, scorer, read_settings(sites))
-    words = [tuple(w) if w is not None else _number_words(given, side) for side, w in names.items()]
+    least = _read_specials(specials, names)
+    words = [
+        tuple(w) if w is not None else _number_words(given, side, least)
+        for side, w in names.items()
+    ]
     columns = dict(readout or {})
     if "readout" in given and not columns:
         columns = {"state": (0, given["readout"].shape[1])}
@@ -164,11 +168,31 @@ def _masks(given: dict[str, Array]) -> None:
             given[f"{side}.mask"] = given.get(f"{side}.mask", everything).astype(np.bool_)
 
 
-def _number_words(given: Mapping[str, Array], side: str) -> tuple[str, ...]:
-    """Numbers for words."""
+def _number_words(given: Mapping[str, Array], side: str, least: int) -> tuple[str, ...]:
+    """Numbers for words, `least` at least."""
     names = ("encoder.words",) if side == "encoder" else NUMBERS[1:]
     most = max((int(given[n].max(initial=0)) for n in names if n in given), default=0)
-    return tuple(str(number) for number in range(most + 1))
+    return tuple(str(number) for number in range(max(most + 1, least)))
+
+
+def _read_specials(
+    specials: Mapping[str, Any] | None, words: Mapping[str, Sequence[str] | None]
+) -> int:
+    """How many words there are at least, as special ones have their numbers, too; or a fault."""
+    said = specials or {}
+    numbers = {name: said[name] for name in SPECIALS[:3] if said.get(name) is not None}
+    numbers |= {f"others[{k}]": number for k, number in enumerate(said.get("others", ()))}
+    fewest = min((len(names) for names in words.values() if names is not None), default=MOST_WORDS)
+    wrong = [
+        f"specials has {name}={number!r}, which is no word's number: they are 0 to {fewest - 1}."
+        for name, number in numbers.items()
+        if isinstance(number, bool)
+        or not isinstance(number, (int, np.integer))
+        or not 0 <= number < fewest
+    ]
+    if wrong:
+        raise RegardError(*wrong)
+    return 1 + max((int(number) for number in numbers.values()), default=-1)
 
 
 def _whole(given: Mapping[str, Array]) -> list[str]:
