@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -110,9 +111,32 @@ class WithSets(Experiment):
             found |= plan_models(name, folder, scale)
         return found
 
+    def compare(
+        self,
+        name: str,
+        runs: Runs,
+        scale: Scale,
+        part: str = "validation",
+        performs: Performance = count_right,
+        whole: bool = True,
+    ) -> Compared:
+        """Every score of one data set's models on some sentences."""
+        attending = runs[f"{name} attention"]
+        uniform, proxy = (runs[f"{name} {kind}"][0] for kind in ("uniform", "proxy"))
+        frozen = next(iter(runs.get(f"{name} frozen", ())), None)
+        task = cast(CorpusTask, attending[0].task())
+        small = SLICE if scale == "quick" else TRAINED
+        most = MOST if part == "validation" and scale == "full" else small
+        models = Models(attending, uniform, proxy, frozen)
+        return Compared(models, draw_sentences(task, part, most), performs, whole)
+
+
+class BySet(WithSets):
+    """An experiment whose data sets are measured one by one, on different days if need be."""
+
+    @abstractmethod
     def measure_set(self, name: str, runs: Runs, scale: Scale) -> dict[str, Row]:
         """The rows that one data set has in the tables, by the kind of sentences."""
-        raise NotImplementedError
 
     def gather(self, runs: Runs, scale: Scale) -> tuple[dict[str, dict[str, Row]], Parts]:
         """Every data set's rows, by kind of sentences and set; and the same to be kept.
@@ -144,22 +168,3 @@ class WithSets(Experiment):
         hours = sum(part["core_hours"] for part in old.values())
         found = (*findings.found, *told)
         return replace(findings, found=found, parts=parts, hours_before=hours)
-
-    def compare(
-        self,
-        name: str,
-        runs: Runs,
-        scale: Scale,
-        part: str = "validation",
-        performs: Performance = count_right,
-        whole: bool = True,
-    ) -> Compared:
-        """Every score of one data set's models on some sentences."""
-        attending = runs[f"{name} attention"]
-        uniform, proxy = (runs[f"{name} {kind}"][0] for kind in ("uniform", "proxy"))
-        frozen = next(iter(runs.get(f"{name} frozen", ())), None)
-        task = cast(CorpusTask, attending[0].task())
-        small = SLICE if scale == "quick" else TRAINED
-        most = MOST if part == "validation" and scale == "full" else small
-        models = Models(attending, uniform, proxy, frozen)
-        return Compared(models, draw_sentences(task, part, most), performs, whole)

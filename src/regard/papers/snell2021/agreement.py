@@ -10,7 +10,7 @@ from regard.papers.framework import EXPERIMENTS, Findings, Measures, Runs, Scale
 from regard.papers.framework.measures import draw_shares, subtract
 from regard.papers.snell2021._data_sets import COLUMNS, EVERY_XI, OF_TAU, SETS
 from regard.papers.snell2021._row import Row, draw_level
-from regard.papers.snell2021._with_sets import TRAINED, WithSets
+from regard.papers.snell2021._with_sets import TRAINED, BySet
 from regard.statistics import Estimate
 
 NAMES = dict(zip(COLUMNS, ("alpha_uniform", "uniform_proxy", "saliency_uniform", "alpha_beta"),
@@ -19,7 +19,7 @@ SHORT = ("xi_uniform", "xi_proxy", "xi_saliency", "xi_beta", "xi_best")  # of ev
 
 
 @EXPERIMENTS.register("snell2021/agreement")
-class AgreementExperiment(WithSets):
+class AgreementExperiment(BySet):
     """Attention, lexical knowledge, a bag of words and saliency: who agrees with whom."""
 
     title = "Agreement of attention and lexical knowledge"

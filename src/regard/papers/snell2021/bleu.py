@@ -12,7 +12,7 @@ from regard.papers.snell2021._compared import draw_sentences
 from regard.papers.snell2021._course import Performance
 from regard.papers.snell2021._data_sets import EVERY_XI, OF_TAU
 from regard.papers.snell2021._row import Row
-from regard.papers.snell2021._with_sets import SLICE, TRAINED, WithSets
+from regard.papers.snell2021._with_sets import SLICE, TRAINED, BySet
 from regard.papers.snell2021.agreement import SHORT
 from regard.recordings.recording import Recording
 from regard.runs import Run
@@ -44,7 +44,7 @@ def perform_on(batches: Sequence[Batch]) -> Performance:
 
 
 @EXPERIMENTS.register("snell2021/bleu")
-class BleuExperiment(WithSets):
+class BleuExperiment(BySet):
     """How well a model translates by the time its attention agrees."""
 
     title = "Contextualised agreement in BLEU"

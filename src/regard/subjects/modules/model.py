@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from regard.errors import RegardError, unknown
 from regard.models.blocks import blocks_of
 from regard.models.layers.cells import Gates, State
-from regard.models.layers.hook_point import AttentionPoints, HookPoint, Side
+from regard.models.layers.hook_point import AttentionPoints, HookPoint
 from regard.models.parts import Layer, Parts
 from regard.models.seq2seq import Memory, Output, OutputLayer, Seq2Seq
 from regard.subjects.modules._cells import (
@@ -33,6 +33,7 @@ from regard.subjects.modules._layout import (
     make_probe,
 )
 from regard.subjects.modules._listening import Ears, Heard
+from regard.subjects.modules._naming import tell_sides
 from regard.subjects.modules._sites import make_site
 from regard.subjects.modules.at import At, Place, with_layer
 from regard.tasks.batch import Batch, mask
@@ -40,7 +41,6 @@ from regard.training.evaluation import without_dropout
 
 Call = Callable[[nn.Module, Batch], Any]
 STATES = ("encoder.states", "decoder.states")
-AHEAD = 1e-6  # weight on words that are still to come
 TOLERANCE, COARSE = 1e-4, 2e-2  # relative to the largest number; in half precision
 LAYERS = (nn.RNNBase, nn.RNNCellBase, nn.TransformerEncoder, nn.TransformerDecoder)
 
@@ -170,29 +170,17 @@ class ModuleModel(Seq2Seq):
         }
 
     def _name_packed(self, heard: Heard, shorter: Heard, sizes: Sizes) -> None:
-        """Names as in all models, `decoder.0.cross`; what each looks at shows in the lengths of
-        two probes, of which the second has a target that is shorter by a word."""
-        sides: dict[tuple[int, int], Side] = {
-            (sizes.source, sizes.source): "encoder",
-            (sizes.target, sizes.target - 1): "decoder",
-        }
+        """Names as in all models, `decoder.0.cross`, by what each looks at."""
         found: dict[str, Packed] = {}
         left_out: list[str] = []
         for name, packed in self.ears.packed.items():
             if name not in heard.asked or name not in shorter.asked:
                 continue
-            if name in heard.again:
-                left_out.append(f"{name}: called several times in a pass")
+            told = tell_sides(name, heard, shorter, sizes)
+            if isinstance(told, str):
+                left_out.append(f"{name}: {told}")
                 continue
-            target, source, (own, given, weights) = heard.asked[name]
-            pairs = [*zip(heard.asked[name][:2], shorter.asked[name][:2], strict=True)]
-            if any(pair not in sides for pair in pairs):
-                left_out.append(f"{name}: of {target} queries and {source} keys, not one a word")
-                continue
-            query, key = sides[pairs[0]], sides[pairs[1]]
-            if query == key == "decoder" and _looks_ahead(heard.sites[name].weights):
-                left_out.append(f"{name}: of the decoder's own words, and looks ahead")
-                continue
+            (query, key), (own, given, weights) = told, heard.asked[name][2]
             self._compare("output of attention", own, given, name)
             if weights is not None and weights.ndim == 3:
                 self._compare("weights", heard.sites[name].weights.mean(1), weights, name)
@@ -426,11 +414,6 @@ class ModuleModel(Seq2Seq):
                 f" values, is {worst:.2g} off what the module gives. It does something else: name"
                 " its places with regard.at."
             )
-
-
-def _looks_ahead(weights: Tensor) -> bool:
-    """Whether a row has weight right of the diagonal. (…, target, source)"""
-    return bool(weights.detach().triu(1).abs().max() > AHEAD)
 
 
 def find_tolerance(net: nn.Module) -> float:
