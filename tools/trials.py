@@ -19,7 +19,7 @@ from typing import Any
 from faults import Mutant
 
 TESTS = ("models", "training", "tasks", "runs", "recordings", "instruments", "papers", "subjects")
-TESTS += ("display", "report", "cli", "explorer")
+TESTS += ("display", "report", "cli", "explorer", "test_kindness.py")
 NOT_IN_A_FUNCTION, BROKEN = 77, 78  # codes of a forked process
 OPTIONS = ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
 OPTIONS += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]

@@ -507,3 +507,12 @@ def test_a_marian_is_trained_at_the_rate_of_each_update(monkeypatch: pytest.Monk
     task = plan_transformer_escan("quick")[0].make_task()
     net = hf.train_marian(task, 0, 2)
     assert asked == [(0, 2), (1, 2), (2, 2)] and not net.training
+
+
+def test_a_marian_has_the_sizes_of_our_own() -> None:
+    pytest.importorskip("transformers", reason="the extra hf is not installed")
+    (run,) = plan_transformer_escan("quick")[:1]
+    config, ours = hf.make_marian(run.make_task(), 0).config, run.model
+    assert config.encoder_layers == config.decoder_layers == ours.layers  # type: ignore[attr-defined]
+    assert config.encoder_attention_heads == config.decoder_attention_heads == ours.heads  # type: ignore[attr-defined]
+    assert config.d_model == ours.hidden  # type: ignore[attr-defined]
