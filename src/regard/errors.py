@@ -42,6 +42,12 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
+def first_line(error: Exception) -> str:
+    """What an error of another package says, in short."""
+    said = str(error).strip()
+    return said.splitlines()[0] if said else type(error).__name__
+
+
 def kind_of(thing: object) -> str:
     """What a thing is, with its article, to begin a sentence: `An int`, `None`."""
     if thing is None:

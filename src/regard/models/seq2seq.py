@@ -21,8 +21,6 @@ NO_LEXICAL_PROBE = (
     " follows the step, or the weights of its attention must be such as can be changed. Take a"
     " recurrent encoder-decoder with attention."
 )
-
-
 NO_LOGITS = (
     "This model does not show its logits, so what it gets right is not known. Let `call` return"
     " them, or name their place: places={'logits': 'SUBMODULE'}."

@@ -13,7 +13,7 @@ from regard.recordings.derived import compute_scores, compute_weights
 from regard.recordings.recording import AXES
 from regard.recordings.site import PARTS, Site
 from regard.recordings.storage import Array
-from regard.subjects.modules.at import At
+from regard.subjects.modules.at import At, read_layer
 
 SITE = "attention"
 PARTS_OF_FEATURES = ("queries", "keys", "values")
@@ -82,7 +82,6 @@ def _plain(given: dict[str, Array]) -> Site | None:
 
 def _settings(name: str, said: Any) -> tuple[dict[str, Any], list[str]]:
     """What an attention is, by its name and by what was said of it."""
-    numbers = [int(part) for part in name.split(".") if part.isdecimal()]
     first, kind = name.split(".")[0], name.split(".")[-1]
     sides = {"query_side": "encoder", "key_side": "encoder"} if first == "encoder" else {}
     if first == "decoder" and kind == "self":
@@ -95,7 +94,7 @@ def _settings(name: str, said: Any) -> tuple[dict[str, Any], list[str]]:
     told = {key: value for key, value in given.items() if key in SETTINGS}
     if isinstance(said, At):  # its defaults are not what was said
         told = {key: value for key, value in told.items() if value != getattr(At(), key)}
-    return {**sides, "layer": numbers[0] if numbers else 0, **told}, wrong
+    return {**sides, "layer": read_layer(name), **told}, wrong
 
 
 def _wrong_heads(given: Mapping[str, Array], name: str, heads: int | None) -> list[str]:

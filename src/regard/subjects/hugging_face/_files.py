@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.errors import RegardError
+from regard.errors import RegardError, first_line
 
 
 def load_folder(folder: Path) -> tuple[Any, Any]:
@@ -51,12 +51,6 @@ def _try(kind: Any, folder: Path, **more: Any) -> Any:
         raise RegardError(
             f"{folder} does not hold an encoder-decoder that can be loaded ({first_line(error)})."
         ) from None
-
-
-def first_line(error: Exception) -> str:
-    """What an error of another package says, in short."""
-    said = str(error).strip()
-    return said.splitlines()[0] if said else type(error).__name__
 
 
 def refuse_random(folder: Path, model: Any, missing: Iterable[str]) -> None:

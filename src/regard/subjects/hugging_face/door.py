@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.errors import RegardError, kind_of
-from regard.subjects.hugging_face._files import compare_files, first_line, load_folder
+from regard.errors import RegardError, first_line, kind_of
+from regard.subjects.hugging_face._files import compare_files, load_folder
 from regard.subjects.hugging_face._model import HuggingFaceModel
 from regard.subjects.hugging_face._parity import SelfTest
 from regard.subjects.hugging_face._tokens import Tokens

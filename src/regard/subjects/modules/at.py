@@ -70,10 +70,14 @@ class At:
         return {part: where for part, where in named.items() if isinstance(where, str)}
 
 
+def read_layer(name: str) -> int:
+    """The layer that an attention's name says, `decoder.2.cross`; 0 where it says none."""
+    return next((int(part) for part in name.split(".") if part.isdecimal()), 0)
+
+
 def with_layer(name: str, site: At) -> At:
-    """The layer that an attention's name says, where nothing else was said: `decoder.2.cross`."""
-    numbers = [int(part) for part in name.split(".") if part.isdecimal()]
-    return replace(site, layer=numbers[0]) if numbers and not site.layer else site
+    """The attention in the layer that its name says, where nothing else was said."""
+    return site if site.layer else replace(site, layer=read_layer(name))
 
 
 def at(

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.errors import RegardError, unknown
+from regard.errors import RegardError, first_line, unknown
 from regard.models.seq2seq import OutputLayer
 from regard.subjects.lexicon import Lexicon, check_marker, find_marker
 from regard.subjects.modules.at import At
@@ -71,9 +71,9 @@ class ModuleSubject(Subject):
         try:
             return self.generate(batch)
         except (RuntimeError, IndexError, ValueError) as error:
-            said = str(error).partition("\n")[0]
             raise RegardError(
-                f"The module could not go on for {LIMIT} words of its own ({said}). Give targets."
+                f"The module could not go on for {LIMIT} words of its own ({first_line(error)})."
+                " Give targets."
             ) from error
 
     def _collate(
