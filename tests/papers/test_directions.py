@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from made import SEEDS, Everything, MadeResult, MadeRun, instrument, make_runs, number, values
 
-from regard.papers import ledger
+from regard.papers import EXPERIMENTS, ledger
 from regard.papers.aitken2021 import _attention, orders, translation, twice, variants
 from regard.papers.aitken2021 import features as features_module
 from regard.papers.aitken2021 import one_to_one as one_module
@@ -263,6 +263,35 @@ def test_capacity_by_hand() -> None:
     same(found["growth"], [64 - 8, 128 - 32])
 
 
+def test_capacity_goes_on_while_a_length_is_reversed() -> None:
+    """A longer length is tried when one model reversed the last; what was not tried is said."""
+    made = EXPERIMENTS["chapter36/capacity"]()
+
+    def train(length: int, *right: float) -> dict[str, list[Any]]:
+        cells = {f"{length}x{size}": [MadeRun("x", 0), MadeRun("x", 1)] for size in (8, 32, 64)}
+        for runs in cells.values():
+            for run in runs:
+                run.metrics = {"accuracy": 0.0, "token_accuracy": 0.5}
+        for run, share in zip(cells[f"{length}x32"], right, strict=False):
+            run.metrics = {"accuracy": share, "token_accuracy": 0.5}
+        return cells
+
+    assert list(made.plan("quick")) == ["4x8", "4x32", "4x64"]
+    runs = train(4, 0.0, 0.9)
+    assert list(made.then(runs, "quick")) == ["7x8", "7x32", "7x64"]
+    runs |= train(7, 0.89, 0.89)
+    assert made.then(runs, "quick") == {}
+    found = made.measure(runs, "quick")
+    bits = found.measures["c36.capacity"]["bits_per_dimension"]
+    same(bits, [0, 4 * np.log2(26) / 32])
+    same(found.measures["c36.capacity"]["growth"], [0, 128 - 32])
+    assert [row[2] for row in found.tables[0].rows] == [
+        "32 (1 of 2 seeds)", "none of those tried", "not tried",
+    ]  # fmt: skip
+    runs |= train(7, 0.9) | train(10, 1.0)
+    assert made.find_further(runs, "quick") == {}
+
+
 def test_lengths_are_averaged_seed_by_seed() -> None:
     curve = {n: Estimate.share([n / 10, n / 20]) for n in (1, 2, 3)}
     same(_lengths.average_lengths(curve, (1, 3)), [0.2, 0.1])
@@ -382,15 +411,15 @@ def test_groups_of_guided_models(monkeypatch: Patch) -> None:
 
 
 def test_swapped_components() -> None:
-    into = [f"guided with {part}" for part in changes.INTO_GUIDED]
-    into += [f"baseline with {part}" for part in changes.INTO_BASELINE]
+    into = [f"guided with {part}" for part in changes.COMPONENTS]
+    into += [f"baseline with {part}" for part in changes.INTO_BASELINE["quick"]]
     runs = make_runs(["guided", "baseline", *into])
     found = measure("baan2019/swap", runs)["baan.swap"]
     same(found["reference"], array("guided", "NC"))
     same(found["reference_baseline"], array("baseline", "NC"))
-    for part in changes.INTO_GUIDED:
+    for part in changes.COMPONENTS:
         same(found[part.replace(".", "_")], array(f"guided with {part}", "NC"))
-    for part in changes.INTO_BASELINE:
+    for part in changes.INTO_BASELINE["quick"]:
         wanted = array(f"baseline with {part}", "NC")
         same(found[f"baseline_{part.replace('.', '_')}"], wanted)
 

@@ -17,7 +17,7 @@ from regard.papers.chapter36.addition import compare_places, measure_digits, mea
 from regard.papers.chapter36.attention import fit_growth, time_steps
 from regard.papers.framework.claims import Claim
 from regard.papers.framework.experiment import Experiment, Findings, Plan, Runs, Scale
-from regard.papers.framework.measures import plan_seeds
+from regard.papers.framework.measures import plan_each, plan_seeds
 from regard.papers.framework.reproduce import names_of
 from regard.papers.framework.result import load, load_folder
 from regard.runs import Run, execute
@@ -94,6 +94,41 @@ def test_what_is_there_is_not_done_again(tiny: list[str], tmp_path: Path) -> Non
     assert kept is not None
     assert kept.settings["only"]["seeds"] == [0, 1]
     assert [r.experiment for r in load_folder(tmp_path / "results")] == ["tiny/one", "tiny/two"]
+
+
+def test_what_follows_is_asked_for_until_nothing_is_new(
+    tiny: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each round sees the runs of the one before, and what it measures is all of them."""
+    asked: list[list[str]] = []
+
+    def then(self: Experiment, runs: Runs, scale: Scale) -> Plan:
+        assert all(run.done for group in runs.values() for run in group)
+        asked.append(list(runs))
+        if len(runs) == 3:
+            return {}
+        return {f"round {len(runs)}": plan_each([10 + len(runs)], "reversal", "chapter36", **TINY)}
+
+    monkeypatch.setattr(EXPERIMENTS["tiny/one"], "then", then)
+    (result,) = reproduce("tiny/one", jobs=1)
+    assert asked == [["only"], ["only", "round 1"], ["only", "round 1", "round 2"]]
+    assert list(result.settings) == asked[-1]
+    assert result.settings["round 2"]["seeds"] == [12]
+    assert len(list((tmp_path / "runs").glob("*/DONE"))) == 4
+
+
+def test_what_failed_is_not_gone_on_with(tiny: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A further run that cannot be trained ends its experiment, and no other."""
+
+    def then(self: Experiment, runs: Runs, scale: Scale) -> Plan:
+        assert list(runs) == ["only"]
+        broken = {**TINY, "start": "nowhere.safetensors"}
+        return {"broken": plan_each([0], "reversal", "chapter36", **broken)}
+
+    monkeypatch.setattr(EXPERIMENTS["tiny/one"], "then", then)
+    with pytest.raises(RegardError, match="nowhere"):
+        reproduce("tiny", jobs=1)
+    assert tiny == ["two"]
 
 
 def test_an_interruption_costs_nothing(tiny: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

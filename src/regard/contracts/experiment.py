@@ -33,10 +33,9 @@ class Trial:
     def findings(self) -> Findings:
         """What it finds on its own runs after two updates."""
         runs = {name: self.train(configs) for name, configs in self.plan.items()}
-        further = {
-            name: self.train(configs) for name, configs in self.made.then(runs, "quick").items()
-        }
-        return self.made.measure({**runs, **further}, "quick")
+        while further := self.made.find_further(runs, "quick"):
+            runs |= {name: self.train(configs) for name, configs in further.items()}
+        return self.made.measure(runs, "quick")
 
     def train(self, configs: Sequence[RunConfig]) -> list[Run]:
         """The runs of some configurations, cut short."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from itertools import product
 
 import numpy as np
 
@@ -26,7 +25,8 @@ class Capacity(Experiment):
         " with a rate that falls from .005 to zero; the smallest size that reverses nine strings"
         " in ten says how many bits a dimension holds in practice. (An LSTM hands over h and c,"
         " so there are 2d numbers; the source counts d, and so do we.) The budget of the training"
-        " matters too: what is not solved here may be solvable with more updates."
+        " matters too: what is not solved here may be solvable with more updates. A length is"
+        " tried when some model reversed the one before it."
     )
     claims = ("c36.capacity",)
     solved = 0.9
@@ -36,24 +36,45 @@ class Capacity(Experiment):
     }
 
     def plan(self, scale: Scale) -> Plan:
-        """Every length with every size."""
-        lengths, sizes, updates = self.grid[scale]
+        """The shortest length with every size."""
+        return self.plan_length(self.grid[scale][0][0], scale)
+
+    def then(self, runs: Runs, scale: Scale) -> Plan:
+        """The next length, if some model reverses the longest one so far."""
+        lengths, sizes, _ = self.grid[scale]
+        tried = self.find_tried(runs, scale)
+        last = (read_share(runs[f"{tried[-1]}x{size}"], "accuracy") for size in sizes)
+        if tried == lengths or not any(max(e.values) >= self.solved for e in last):
+            return {}
+        return self.plan_length(lengths[len(tried)], scale)
+
+    def plan_length(self, length: int, scale: Scale) -> Plan:
+        """Strings of one length with every size."""
+        _, sizes, updates = self.grid[scale]
         return {
             f"{length}x{size}": plan_seeds(
                 scale, "reversal", "quickstart", shortest=length, longest=length, hidden=size,
                  updates=updates, learning_rate=5e-3, stop_accuracy=0.99,
             )
-            for length, size in product(lengths, sizes)
+            for size in sizes
         }  # fmt: skip
+
+    def find_tried(self, runs: Runs, scale: Scale) -> tuple[int, ...]:
+        """The lengths that there are runs of."""
+        lengths, sizes, _ = self.grid[scale]
+        return tuple(length for length in lengths if f"{length}x{sizes[0]}" in runs)
 
     def measure(self, runs: Runs, scale: Scale) -> Findings:
         """Accuracy over length and size, and the bits per dimension that follow."""
         lengths, sizes, updates = self.grid[scale]
+        tried = self.find_tried(runs, scale)
         exact, words = (
             {cell: read_share(runs[cell], name) for cell in runs}
             for name in ("accuracy", "token_accuracy")
         )
-        per_seed = np.array([self._find_smallest(exact, n, sizes) for n in lengths])
+        found = np.array([self._find_smallest(exact, n, sizes) for n in tried])
+        left = np.full((len(lengths) - len(tried), found.shape[1]), math.nan)  # not tried
+        per_seed = np.concatenate([found, left])
         # Where no size was enough, twice the largest stands in: too small rather than too large.
         assumed = np.nan_to_num(per_seed, nan=2 * sizes[-1])
         bits = np.where(np.isnan(per_seed), 0, np.array(lengths)[:, None] * BITS / assumed)
@@ -66,8 +87,9 @@ class Capacity(Experiment):
             ("length", "bits", "smallest d (mean over seeds that solved it)", "bits per dimension"),
             tuple(
                 (n, f"{n * BITS:.0f}", *self._list_sizes(row, n))
-                for n, row in zip(lengths, per_seed, strict=True)
-            ),
+                for n, row in zip(tried, per_seed, strict=False)
+            )
+            + tuple((n, f"{n * BITS:.0f}", "not tried", "–") for n in lengths[len(tried) :]),
         )
         return Findings.of(
             {"c36.capacity": measures},
@@ -77,8 +99,8 @@ class Capacity(Experiment):
                 f"Reversal of strings of one length after at most {updates} updates, mean over"
                 " seeds. Right: the smallest size that reaches 90 %, beside the source's 8 bits per"
                 " dimension.",
-                self._draw_grid("Whole strings", "exact match", exact, scale),
-                self._draw_grid("Letters", "letter accuracy", words, scale),
+                self._draw_grid("Whole strings", "exact match", exact, tried, sizes),
+                self._draw_grid("Letters", "letter accuracy", words, tried, sizes),
                 self._draw_need(per_seed, lengths),
             ),
             f"At the smallest size that solves a length, a dimension carries at most"
@@ -98,10 +120,14 @@ class Capacity(Experiment):
         ]  # fmt: skip
 
     def _draw_grid(
-        self, title: str, label: str, values: dict[str, Estimate], scale: Scale
+        self,
+        title: str,
+        label: str,
+        values: dict[str, Estimate],
+        lengths: tuple[int, ...],
+        sizes: tuple[int, ...],
     ) -> Panel:
         """Means by hidden size and length, the largest size at the top."""
-        lengths, sizes, _ = self.grid[scale]
         heat = Heat(
             tuple(map(str, sizes[::-1])),
             tuple(f"{n}\n{n * BITS:.0f} bits" for n in lengths),

@@ -75,8 +75,16 @@ class Experiment(ABC):
         """The runs that are needed, by condition."""
 
     def then(self, runs: Runs, scale: Scale) -> Plan:
-        """Further runs that begin with what the first ones learnt, by condition; mostly none."""
+        """Further runs that follow from what the others learnt, by condition; mostly none.
+
+        It is asked again when those are done, until no condition is new.
+        """
         return {}
+
+    def find_further(self, runs: Runs, scale: Scale) -> Plan:
+        """What `then` adds to the conditions that are there."""
+        then = self.then(runs, scale)
+        return {condition: configs for condition, configs in then.items() if condition not in runs}
 
     @abstractmethod
     def measure(self, runs: Runs, scale: Scale) -> Findings:

@@ -98,13 +98,17 @@ def reproduce(
     train(plans[name] for name in todo)
     conditions = {name: _runs_of(plans[name], runs) for name in todo}
     first = dict(plans)
-    further = {}  # what begins where the first runs ended
-    for name in [name for name in todo if _all_done(conditions[name])]:
-        further[name] = made[name].then(conditions[name], scale)
-        plans[name] = {**plans[name], **further[name]}
-        conditions[name] = _runs_of(plans[name], runs)
-    train(further.values())
-    for name in [name for name in todo if _all_done(conditions[name])]:
+    done = [name for name in todo if _all_done(conditions[name])]
+    going_on = done
+    while going_on:  # with what follows from the runs so far
+        further = {name: made[name].find_further(conditions[name], scale) for name in going_on}
+        train(further.values())
+        for name in going_on:
+            plans[name] = {**plans[name], **further[name]}
+            conditions[name] = _runs_of(plans[name], runs)
+        done = [name for name in done if _all_done(conditions[name])]
+        going_on = [name for name in going_on if further[name] and name in done]
+    for name in done:
         say(f"measuring {name}")
         rests_on = _hash(made[name], first[name], scale, runs)
         _measure(name, made[name], scale, plans[name], conditions[name], results, rests_on)
