@@ -12,7 +12,7 @@ import pytest
 from regard.display import Figure
 from regard.instruments.words.cooccurrence import cooccurrence
 from regard.papers import EXPERIMENTS, ledger, reproduce
-from regard.papers.framework.experiment import Findings
+from regard.papers.framework.experiment import Findings, Plan
 from regard.papers.snell2021 import heads as many
 from regard.papers.snell2021 import ibm
 from regard.papers.snell2021._learning import WORDS
@@ -78,9 +78,8 @@ def judged(folder: Path, curves: dict[int, Sequence[float]], eight: Sequence[flo
     experiment = EXPERIMENTS["snell2021/heads"]()
     plan = experiment.plan("quick")
     runs = {
-        name: [fake(config, folder, curves[many.read_seed(name)]) for config in configs]
+        name: [fake(config, folder, curves.get(many.read_seed(name), (0.7,))) for config in configs]
         for name, configs in plan.items()
-        if many.read_seed(name) in curves
     }
     for name, configs in experiment.then(runs, "quick").items():
         ends = eight if name != "all bad" else (0.1, 0.2)
@@ -117,11 +116,15 @@ def test_without_bad_heads_the_claim_is_not_judged(tmp_path: Path) -> None:
 
 def test_the_good_head_begins_as_it_did_alone(tmp_path: Path) -> None:
     experiment = EXPERIMENTS["snell2021/heads"]()
-    plan = dict(list(experiment.plan("full").items())[:3])
-    curves = {"head 0": (0.99,), "head 1": (0.2,), "head 2": (0.3,)}
+    plan = {"head 39": [], **experiment.plan_candidates(0, "full")}  # all have been tried
+    curves = dict.fromkeys(plan, (0.7,)) | {"head 0": (0.99,), "head 1": (0.2,), "head 2": (0.3,)}
     runs = {n: [fake(c, tmp_path, curves[n]) for c in group] for n, group in plan.items()}
+    runs["head 39"] = runs["head 3"]
     further = experiment.then(runs, "full")
-    assert {len(group) for group in further.values()} == {20}
+    assert {name: len(group) for name, group in further.items()} == {
+        "all bad": 20, "one good": 20, "random": 20,
+        "all bad, summed": 5, "one good, summed": 5, "random, summed": 5,
+    }  # fmt: skip
     assert {c.model.merge for c in further["one good, summed"]} == {"sum"}  # type: ignore[attr-defined]
     for config in further["one good"]:
         seeds = config.model.head_seeds  # type: ignore[attr-defined]
@@ -133,6 +136,29 @@ def test_the_good_head_begins_as_it_did_alone(tmp_path: Path) -> None:
     rows = one["attention.query.weight"].shape[0]
     assert all_["attention.query.weight"][:rows].equal(one["attention.query.weight"])
     assert all_["source_embedding.weight"].equal(one["source_embedding.weight"])
+
+
+def test_candidates_are_tried_until_there_are_enough_of_both_kinds(tmp_path: Path) -> None:
+    experiment = EXPERIMENTS["snell2021/heads"]()
+
+    def learn(plan: Plan, good: int) -> dict[str, list[Run]]:
+        """The first heads of a round learn, the others do not."""
+        ends = [0.99] * good + [0.2] * (len(plan) - good)
+        return {
+            name: [fake(config, tmp_path, (end,)) for config in configs]
+            for (name, configs), end in zip(plan.items(), ends, strict=True)
+        }
+
+    runs = learn(experiment.plan("full"), 3)
+    second = experiment.then(runs, "full")
+    assert list(second) == [f"head {n}" for n in range(8, 16)]  # 3 good and 5 bad ones
+    runs |= learn(second, 0)
+    assert list(experiment.then(runs, "full")) == [f"head {n}" for n in range(16, 24)]  # 3 and 13
+    runs |= learn(experiment.then(runs, "full"), 1)
+    assert "one good" in experiment.then(runs, "full")  # 4 and 20
+    for first in (24, 32):
+        runs |= learn(experiment.plan_candidates(first, "full"), 0)
+    assert experiment.plan_candidates(40, "full") == {}
 
 
 def test_a_trained_candidate_can_be_judged(tmp_path: Path) -> None:

@@ -26,7 +26,10 @@ RANDOM = 10_000  # head seeds from here on are no candidates
 # A small model that learns slowly: when it is stopped, some heads have learned and some have not.
 QUICK = {"vocabulary": 30, "length": 30, "hidden": 32, "embedding": 32, "batch": 16,
          "learning_rate": 3e-3, "updates": 225, "evaluate_every": 25, "held_out": 32}  # fmt: skip
-NUMBERS = {"quick": (4, 2), "full": (40, 20)}  # candidates, and seeds of each condition
+NUMBERS = {"quick": (4, 2), "full": (40, 20)}  # candidates at most, and seeds of each condition
+ROUND = 8  # candidates that are tried at a time, until there are enough good ones and bad ones
+ENOUGH = (4, HEADS)
+SUMMED = 5  # seeds of what the paper's text says; its program takes the mean
 ALONE = "head "  # begins the conditions of single heads
 CONDITIONS = ("all bad", "one good", "random")
 
@@ -78,22 +81,35 @@ class HeadsExperiment(Experiment):
 
     title = "Eight heads, begun well or badly"
     about = (
-        "Single heads on one backbone are sorted into good and bad ones; then models with eight"
-        " heads: all bad, one good among them, or drawn at random (Fig. 6)."
+        "Single heads on one backbone are sorted into good and bad ones, until there are enough of"
+        " both; then models with eight heads: all bad, one good among them, or drawn at random"
+        " (Fig. 6)."
     )
     claims = ("snell.heads",)
     partial = True
 
     def plan(self, scale: Scale) -> Plan:
-        """The candidates: every head alone, with several seeds of the data."""
+        """The first candidates: every head alone, with several seeds of the data."""
+        return self.plan_candidates(0, scale)
+
+    def plan_candidates(self, first: int, scale: Scale) -> Plan:
+        """A round of candidates, from one on."""
+        heads = range(first, min(first + ROUND, NUMBERS[scale][0]))
         return {
             f"{ALONE}{head}": [plan_heads(seed, (head,), scale) for seed in range(TRIALS)]
-            for head in range(NUMBERS[scale][0])
+            for head in heads
         }
 
     def then(self, runs: Runs, scale: Scale) -> Plan:
-        """Eight heads each, as far as there are heads for it; seeds of data not seen before."""
+        """More candidates, until there are enough of both kinds; then eight heads each.
+
+        As far as there are heads for it, and with seeds of data that were not seen before.
+        """
         good, bad = sort_heads(runs)
+        tried = [read_seed(name) for name in runs if name.startswith(ALONE)]
+        few = len(good) < ENOUGH[0] or len(bad) < ENOUGH[1]
+        if few and (more := self.plan_candidates(max(tried) + 1, scale)):
+            return more
         seeds = range(NUMBERS[scale][1])
         starts = (RANDOM + HEADS * seed for seed in seeds)
         sets = {"random": [list(range(start, start + HEADS)) for start in starts]}
@@ -103,13 +119,15 @@ class HeadsExperiment(Experiment):
             sets["one good"] = [
                 [*draw_heads(good, 1, seed), *draw_heads(bad, HEADS - 1, seed)] for seed in seeds
             ]
-        merges = {"": "mean"} if scale == "quick" else {"": "mean", ", summed": "sum"}
+        merges = {"": ("mean", len(seeds)), ", summed": ("sum", SUMMED)}
+        if scale == "quick":
+            del merges[", summed"]
         return {
             f"{name}{ending}": [
                 plan_heads(TRIALS + seed, chosen, scale, merge=merge)
-                for seed, chosen in enumerate(sets[name])
+                for seed, chosen in enumerate(sets[name][:count])
             ]
-            for ending, merge in merges.items()
+            for ending, (merge, count) in merges.items()
             for name in CONDITIONS
             if name in sets
         }
