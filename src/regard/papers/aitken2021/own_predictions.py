@@ -9,8 +9,8 @@ from regard.papers.aitken2021.one_to_one import OF_PATHS, plan_one_to_one
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Measures, Plan, Runs, Scale
 from regard.papers.framework.measures import read_share
 
-# The teacher's words at first, then the model's own, while the rate is still high: the best of three
-# that were looked for on another seed (docs/recipes.md).
+# The teacher's words at first, then the model's own, while the rate is still high: the best of
+# three that were looked for on another seed (docs/recipes.md).
 RECIPE: dict[str, object] = {"forcing": "scheduled", "schedule": "exponential"}
 
 
