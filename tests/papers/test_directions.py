@@ -288,6 +288,9 @@ def test_capacity_goes_on_while_a_length_is_reversed() -> None:
     assert [row[2] for row in found.tables[0].rows] == [
         "32 (1 of 2 seeds)", "none of those tried", "not tried",
     ]  # fmt: skip
+    covers = made.coverage("quick", {cell: [] for cell in runs})
+    assert covers == "6 of 9 pairs of length and size; 1 longer lengths were not tried"
+    assert made.coverage("quick") == "9 of 9 pairs of length and size"
     runs |= train(7, 0.9) | train(10, 1.0)
     assert made.find_further(runs, "quick") == {}
 

@@ -12,6 +12,7 @@ import torch
 from made import SEEDS, MadeResult, make_runs, measure, number
 from scipy import stats
 
+from regard.display import Figure, Panel
 from regard.instruments.components._terms import TERMS
 from regard.models.transformer import Transformer, TransformerConfig
 from regard.papers import EXPERIMENTS, ledger
@@ -186,21 +187,43 @@ def test_judged_tables_are_none_that_were_looked_at() -> None:
 def test_turns_and_axes_decide(
     turns: float, axes: float, verdicts: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ways = {
-        "diagonal": near(0.98), "direction": near(1), "turns": near(turns), "adjacent": near(1),
-        "explained 2": near(axes - 0.1), "explained 3": near(axes),
-    }  # fmt: skip
-    figure = SimpleNamespace(caption="paths", panels=())
-    path = SimpleNamespace(estimates=lambda: ways, figure=lambda: figure)
+    def draw(seen: Any) -> Any:
+        """Other paths of the other condition, which fail every rule on turns and axes."""
+        turned, held = (turns, axes) if seen[0].name == "aed" else (0.1, 0.2)
+        ways = {
+            "diagonal": near(0.98), "direction": near(1), "turns": near(turned),
+            "adjacent": near(1), "explained 2": near(held - 0.1), "explained 3": near(held),
+        }  # fmt: skip
+        figure = Figure("paths", "paths", (Panel(seen[0].name, "x", "y", ()),))
+        return SimpleNamespace(estimates=lambda: ways, figure=lambda: figure)
+
     cloud = SimpleNamespace(estimates=lambda: {"explained 2": near(0.95)})
     shares = SimpleNamespace(estimates=lambda: {"temporal-temporal": near(0.9)})
-    for name, found in (("trajectories", path), ("word_clouds", cloud), ("breakdown", shares)):
-        monkeypatch.setattr(own_predictions, name, lambda seen, found=found: found)
+    monkeypatch.setattr(own_predictions, "trajectories", draw)
+    monkeypatch.setattr(own_predictions, "word_clouds", lambda seen: cloud)
+    monkeypatch.setattr(own_predictions, "breakdown", lambda seen: shares)
     monkeypatch.setattr(own_predictions, "record_runs", lambda runs: runs)
-    runs: Any = {"aed": [SimpleNamespace(metrics={"token_accuracy": 0.99})] * 3}
+    runs: Any = {
+        name: [SimpleNamespace(name=name, metrics={"token_accuracy": 0.99})] * 3
+        for name in ("aed", "aed throughout")
+    }
     findings = own_predictions.OwnPredictionsExperiment().measure(runs, "full")
     claims = ("ait.temporal-aed-own", "ait.pcs-own")
     assert tuple(judge(claim, findings) for claim in claims) == verdicts
+    others = ("ait.temporal-aed-throughout", "ait.pcs-throughout")
+    assert [judge(claim, findings) for claim in others] == ["partly", "partly"]
+    assert [row[1].mean > row[2].mean for row in findings.tables[0].rows if row[0] == "turns"] == [
+        True
+    ]
+    titles = [panel.title for panel in findings.figures[0].panels]
+    assert titles == ["own at the end: aed", "own throughout: aed throughout"]
+
+
+def test_own_predictions_are_fed_as_the_rows_say() -> None:
+    plan = own_predictions.OwnPredictionsExperiment().plan("full")
+    fed = {name: {run.training.forcing for run in runs} for name, runs in plan.items()}
+    assert fed == {"aed": {"scheduled"}, "aed throughout": {"never"}}
+    assert len(plan["aed throughout"]) == 5
 
 
 # Transformers.

@@ -11,7 +11,7 @@ from regard.display import Figure
 from regard.errors import RegardError
 from regard.instruments._geometry import Axes
 from regard.instruments.registry import instrument
-from regard.instruments.result import Measured, Result
+from regard.instruments.result import CORRELATION, SHARE, SIZE, Measured, Result
 from regard.recordings.adding import Stats, Summed, add_up
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
@@ -65,6 +65,8 @@ class Groups(Measured):
 
 class ClustersResult(Result[Groups]):
     """Groups of each seed; the figure shows the first."""
+
+    ranges = {"silhouette": CORRELATION, "between": SHARE, "groups": SIZE}
 
     def figure(self) -> Figure:
         """The word's states in their principal components, coloured by the word before."""

@@ -11,7 +11,7 @@ from regard.display import Figure, Heat, Panel, Table
 from regard.errors import RegardError
 from regard.instruments._geometry import rank_frequent
 from regard.instruments.registry import instrument
-from regard.instruments.result import Measured, Result, to_floats
+from regard.instruments.result import SHARE, SIZE, Measured, Result, to_floats
 from regard.recordings.adding import Stats, Summed, add_up
 from regard.recordings.decomposition import StateSums
 from regard.recordings.recording import Recording
@@ -57,6 +57,9 @@ class Dictionary(Measured):
 
 class DictionaryResult(Result[Dictionary]):
     """Dictionaries over seeds."""
+
+    within = SIZE
+    ranges = dict.fromkeys(("dictionary", "with end token"), SHARE)
 
     def figure(self) -> Figure:
         """The dot products, most frequent words first, columns in the order of their outputs."""

@@ -10,7 +10,7 @@ from regard.display import Figure, Heat, Line, Panel
 from regard.instruments._geometry import mean_finite, rank_correlation, softmax, stack_padded
 from regard.instruments._settings import Count
 from regard.instruments.registry import instrument
-from regard.instruments.result import Measured, Result, to_floats
+from regard.instruments.result import CORRELATION, SIZE, Measured, Result, to_floats
 from regard.recordings.adding import Stats, Summed, add_up
 from regard.recordings.decomposition import HeadSums, StateSums
 from regard.recordings.recording import Recording
@@ -43,6 +43,8 @@ class Offsets(Measured):
 
 class OffsetResult(Result[Offsets]):
     """Offsets over seeds."""
+
+    ranges = {"error": SIZE, "correlation": CORRELATION}
 
     def figure(self) -> Figure:
         """The profile as a matrix, and the best offset against the data's."""

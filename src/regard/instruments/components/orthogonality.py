@@ -12,7 +12,7 @@ from torch.nn.functional import normalize
 from regard.display import Figure, Line, Panel, Rule
 from regard.instruments._geometry import mean_finite
 from regard.instruments.registry import instrument
-from regard.instruments.result import Measured, Result, to_floats
+from regard.instruments.result import SHARE, Measured, Result, to_floats
 from regard.recordings.adding import Stats, Summed, add_up
 from regard.recordings.decomposition import Components, StateSums, as_tensor
 from regard.recordings.recording import Chunk, Recording
@@ -42,6 +42,8 @@ class Angles(Measured):
 
 class OrthogonalityResult(Result[Angles]):
     """Angles over seeds."""
+
+    within = SHARE
 
     def figure(self) -> Figure:
         """Mean |cos| over steps, with the level of random vectors."""

@@ -10,7 +10,7 @@ from regard.display import Figure, Heat, Panel
 from regard.errors import RegardError
 from regard.instruments._geometry import cosines, rank_frequent
 from regard.instruments.registry import instrument
-from regard.instruments.result import Measured, Result, count_nouns, to_floats
+from regard.instruments.result import CORRELATION, SIZE, Measured, Result, count_nouns, to_floats
 from regard.recordings.decomposition import StateSums
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
@@ -40,6 +40,11 @@ class Corners(Measured):
 
 class SimplexResult(Result[Corners]):
     """The corners of each seed; the figure shows the mean cosines of those with equal words."""
+
+    ranges = {
+        "cosine": CORRELATION,
+        **dict.fromkeys(("worst cosine error", "unevenness of distances"), SIZE),
+    }
 
     def figure(self) -> Figure:
         """The cosines as a matrix."""

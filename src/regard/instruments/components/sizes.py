@@ -8,7 +8,7 @@ import torch
 
 from regard.display import Bars, Figure, Panel
 from regard.instruments.registry import instrument
-from regard.instruments.result import Measured, Result
+from regard.instruments.result import SIZE, Measured, Result
 from regard.recordings.adding import Stats, Summed, add_up
 from regard.recordings.decomposition import Components, StateSums, as_tensor
 from regard.recordings.recording import Recording
@@ -30,6 +30,7 @@ class SizesResult(Result[Sizes]):
 
     title = "Mean squared length of the components, as a share of E‖h‖²"
     columns = ("side",)
+    within = SIZE
 
     def figure(self) -> Figure:
         """Bars, a group per component."""

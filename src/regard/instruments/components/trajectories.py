@@ -10,7 +10,7 @@ from regard.display import Figure, Heat, Line, Panel, Points
 from regard.errors import RegardError
 from regard.instruments._geometry import Axes, rank_correlation, softmax, take_path
 from regard.instruments.registry import instrument
-from regard.instruments.result import Measured, Result, to_floats
+from regard.instruments.result import CORRELATION, SHARE, SIZE, Measured, Result, to_floats
 from regard.recordings.decomposition import HeadSums, StateSums
 from regard.recordings.recording import Recording
 from regard.recordings.storage import Array
@@ -77,6 +77,14 @@ def _adjacent(points: Array) -> float:
 
 class TrajectoriesResult(Result[Trajectories]):
     """The paths of each seed; the figure shows the first."""
+
+    ranges = {
+        **dict.fromkeys(
+            ("explained 2", "explained 3", "diagonal", "adjacent", "joint step"), SHARE
+        ),
+        **dict.fromkeys(("turns", "joint"), SIZE),
+        "direction": CORRELATION,
+    }
 
     def figure(self) -> Figure:
         """Encoder and decoder paths in two components, and softmax(μ·μ)."""

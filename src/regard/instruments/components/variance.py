@@ -10,7 +10,7 @@ from regard.display import Bars, Figure, Panel, Table
 from regard.errors import RegardError
 from regard.instruments._geometry import rank_frequent
 from regard.instruments.registry import instrument
-from regard.instruments.result import Measured, Result, estimate_over_seeds
+from regard.instruments.result import SIZE, Measured, Result, estimate_over_seeds
 from regard.recordings.adding import Stats, Summed, add_up
 from regard.recordings.decomposition import StateSums
 from regard.recordings.recording import Recording
@@ -39,6 +39,7 @@ class VarianceResult(Result[Spread]):
     """Ratios over seeds."""
 
     title = "Variance left without μ, encoder"
+    ranges = {"left": SIZE}
 
     def table(self) -> Table:
         """The mean over words, then the most frequent words."""

@@ -10,7 +10,7 @@ from regard.display import Figure, Line, Points
 from regard.instruments._geometry import Axes, rank_frequent
 from regard.instruments.components.dictionary import reads_projected_values
 from regard.instruments.registry import instrument
-from regard.instruments.result import Measured, Result
+from regard.instruments.result import SHARE, SIZE, Measured, Result
 from regard.recordings.adding import Stats, Summed, add_up
 from regard.recordings.decomposition import Components, StateSums
 from regard.recordings.recording import Recording
@@ -45,6 +45,9 @@ class Clouds(Measured):
 
 class WordCloudsResult(Result[Clouds]):
     """The input components of each seed; the figure shows the first."""
+
+    within = SIZE
+    ranges = dict.fromkeys(("explained 2", "explained 3"), SHARE)
 
     def figure(self) -> Figure:
         """Clouds, χ as crosses, readouts as lines from the middle."""

@@ -47,7 +47,7 @@ class HuggingFaceExperiment(Experiment):
             return "the package transformers: pip install 'regard[hf]'"
         return None
 
-    def coverage(self, scale: Scale) -> str:
+    def coverage(self, scale: Scale, plan: Plan | None = None) -> str:
         """One task."""
         return "1 task: eSCAN; Marian of the families that the adapter reads"
 

@@ -57,7 +57,7 @@ class SeedsExperiment(Experiment):
     )
     claims = ("x.seeds",)
 
-    def coverage(self, scale: Scale) -> str:
+    def coverage(self, scale: Scale, plan: Plan | None = None) -> str:
         """One headline per source."""
         return f"{len(HEADLINES)} headlines, one of each source"
 

@@ -28,7 +28,7 @@ class SwapExperiment(Lookup):
     about = (
         "New compositions after a component of the other kind of model was put in, frozen, and"
         " the rest trained as before with a fresh optimiser (Table 4), in both directions. Models"
-        " are those of the fast recipe: by the paper's, 90 of them would take a day."
+        " are those of the fast recipe, for time."
     )
     claims = ("baan.swap",)
 

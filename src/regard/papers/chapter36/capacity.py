@@ -48,6 +48,15 @@ class Capacity(Experiment):
             return {}
         return self.plan_length(lengths[len(tried)], scale)
 
+    def coverage(self, scale: Scale, plan: Plan | None = None) -> str:
+        """How many cells of the grid were trained."""
+        lengths, sizes, _ = self.grid[scale]
+        every = len(lengths) * len(sizes)
+        tried = every if plan is None else len(plan)
+        left = (every - tried) // len(sizes)
+        ending = f"; {left} longer lengths were not tried" if left else ""
+        return f"{tried} of {every} pairs of length and size{ending}"
+
     def plan_length(self, length: int, scale: Scale) -> Plan:
         """Strings of one length with every size."""
         _, sizes, updates = self.grid[scale]

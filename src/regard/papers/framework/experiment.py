@@ -66,8 +66,11 @@ class Experiment(ABC):
         """Files that are read without a run: other content makes another result."""
         return []
 
-    def coverage(self, scale: Scale) -> str | None:
-        """How much of what the claims speak of is looked at, where that is not all of it."""
+    def coverage(self, scale: Scale, plan: Plan | None = None) -> str | None:
+        """How much of what the claims speak of is looked at, where that is not all of it.
+
+        `plan` is what was run in the end, with what `then` added.
+        """
         return None
 
     @abstractmethod

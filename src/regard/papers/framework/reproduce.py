@@ -199,7 +199,7 @@ def _measure(
     started = process_time()
     findings = experiment.measure(conditions, scale)
     hours = add_hours(conditions, process_time() - started) + findings.hours_before
-    coverage = experiment.coverage(scale) or count_conditions(plan)
+    coverage = experiment.coverage(scale, plan) or count_conditions(plan)
     rows = []
     for claim in experiment.rows():
         if claim.id not in findings.measures and not experiment.partial:

@@ -96,7 +96,7 @@ class WithSets(Experiment):
         names = dict.fromkeys(data.folder for data in SETS.values() if data.kind in self.kinds)
         return f"data that do not come with Regard: --data NAME=FOLDER, of {', '.join(names)}"
 
-    def coverage(self, scale: Scale) -> str:
+    def coverage(self, scale: Scale, plan: Plan | None = None) -> str:
         """Which of the paper's data sets were looked at, those marked that stand in for others."""
         every = [data for data in SETS.values() if data.kind in self.kinds]
         known = {*self.find_sets(scale), *self.earlier}
