@@ -16,6 +16,8 @@ from regard.papers.framework import cost
 from regard.papers.framework.cost import add_hours, expect, tabulate
 from regard.papers.snell2021.agreement import AgreementExperiment
 from regard.papers.snell2021.bleu import BleuExperiment
+from regard.training.config import TrainingConfig
+from regard.training.loop import Trainer
 
 NAME = "chapter36/scratchpad"
 
@@ -33,8 +35,8 @@ def test_a_run_that_conditions_share_counts_once() -> None:
 
 @pytest.fixture
 def half_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every update takes half a second, and nothing is published."""
-    monkeypatch.setattr(cost, "time_update", lambda config: 0.5)
+    """Every update takes half a second, an evaluation ten, and nothing is published."""
+    monkeypatch.setattr(cost, "time_parts", lambda config: (0.5, 10.0))
     monkeypatch.setattr(cost, "published_rows", lambda: {})
 
 
@@ -43,13 +45,15 @@ def test_what_is_left_is_counted(tmp_path: Path) -> None:
     experiment = EXPERIMENTS[NAME]()
     found = expect(NAME, experiment, "full", tmp_path)
     assert (found.runs, found.done, found.seeds, found.then) == (10, 0, 5, False)
-    assert found.core_hours == pytest.approx(10 * 4000 * 0.5 / 3600)
+    evaluations = cost.count_evaluations(experiment.plan("full")["plain"][0].training)
+    each = (4000 * 0.5 + evaluations * 10) / 3600
+    assert evaluations > 10 and found.core_hours == pytest.approx(10 * each)
     assert found.known_from == "timed"
     done = tmp_path / experiment.plan("full")["plain"][2].name
     done.mkdir()
     (done / "DONE").write_text("{}")
     left = expect(NAME, experiment, "full", tmp_path)
-    assert left.done == 1 and left.core_hours == pytest.approx(9 * 4000 * 0.5 / 3600)
+    assert left.done == 1 and left.core_hours == pytest.approx(9 * each)
     assert list(tmp_path.iterdir()) == [done]  # nothing was begun
 
 
@@ -75,9 +79,38 @@ def test_what_was_measured_is_taken_where_there_is_that(monkeypatch: pytest.Monk
     assert cost.read_published(NAME, "quick") is None
 
 
-def test_updates_are_timed_on_one_core() -> None:
+def test_updates_and_evaluations_are_timed_on_one_core() -> None:
     (config, *_) = EXPERIMENTS[NAME]().plan("quick")["plain"]
-    assert 0 < cost.time_update(config) < 10
+    update, evaluation = cost.time_parts(config)
+    assert 0 < update < 10 and 0 < evaluation < 60
+
+
+def test_words_that_are_fed_at_the_end_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An update counts as the mean of those of the first and of the last."""
+    (config, *_) = EXPERIMENTS[NAME]().plan("quick")["plain"]
+    stepped: list[int] = []
+    step = Trainer.step
+
+    def note(trainer: Trainer) -> float:
+        stepped.append(trainer.update)
+        return step(trainer)
+
+    monkeypatch.setattr(Trainer, "step", note)
+    cost.time_parts(config)
+    last = config.training.updates
+    assert stepped == [0, 1, 2, 3, last - 3, last - 2, last - 1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "times"),
+    [
+        ({"updates": 100, "evaluate_every": 50}, 3),
+        ({"updates": 120, "evaluate_every": 50}, 4),
+        ({"updates": 100, "evaluate_every": 50, "milestones": (0, 10, 50, 200)}, 5),
+    ],
+)
+def test_evaluations_are_counted(settings: dict[str, Any], times: int) -> None:
+    assert cost.count_evaluations(TrainingConfig(**settings)) == times
 
 
 def test_the_command_starts_nothing(tmp_path: Path, half_a_second: None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import process_time
@@ -13,10 +13,12 @@ from regard.display.progress import make_bar
 from regard.papers.framework.experiment import Experiment, Plan, Runs, Scale
 from regard.papers.framework.result import published_rows
 from regard.runs.run import Run, runs_folder
+from regard.training.evaluation import evaluate
 from regard.training.loop import Trainer, one_thread
 
 if TYPE_CHECKING:
     from regard.runs.config import RunConfig
+    from regard.training.config import TrainingConfig
 
 HOUR = 3600
 UPDATES = 3  # that are timed, after one that warms up
@@ -48,7 +50,7 @@ class Expected:
     done: int  # of them, on this machine
     seeds: int  # of the condition that has most
     core_hours: float  # of the runs that are not done
-    known_from: str  # `published`: measured when the result was made; `timed`: a few updates here
+    known_from: str  # `published`: what the result took; `timed`: some updates here, an evaluation
     then: bool  # whether further runs follow from these, which cannot be told before
 
 
@@ -87,27 +89,57 @@ def read_published(name: str, scale: Scale) -> float | None:
 
 
 def time_runs(configs: Mapping[str, RunConfig]) -> float:
-    """Core hours of some runs, from a few updates of each setting; evaluations do not count."""
-    each: dict[str, float] = {}
+    """Core hours of some runs, from a few updates and an evaluation of each setting.
+
+    What it takes to measure the runs is not in it.
+    """
+    each: dict[str, tuple[float, float]] = {}
     total = 0.0
     for config in configs.values():
         alike = _name_alike(config)
         if alike not in each:
-            each[alike] = time_update(config)
-        total += each[alike] * config.training.updates
+            each[alike] = time_parts(config)
+        update, evaluation = each[alike]
+        total += update * config.training.updates + evaluation * count_evaluations(config.training)
     return total / HOUR
 
 
-def time_update(config: RunConfig) -> float:
-    """Seconds of one update, on one core, of a model that is thrown away."""
+def time_parts(config: RunConfig) -> tuple[float, float]:
+    """Seconds of one update and of one evaluation, on one core, of a model that is thrown away.
+
+    Updates are timed at the beginning and at the end of training, where the decoder may be fed
+    other words. A model that has not learned where to stop evaluates longer than one that has.
+    """
     task = config.make_task()
     trainer = Trainer(config.make_model(task), task, config.training, config.seed)
     with one_thread():
         trainer.step()
-        started = process_time()
-        for _ in range(UPDATES):
-            trainer.step()
-    return (process_time() - started) / UPDATES
+        seconds = _time(trainer.step, UPDATES)
+        trainer.update = max(trainer.update, config.training.updates - UPDATES)
+        seconds = (seconds + _time(trainer.step, UPDATES)) / 2
+        validation = task.split("validation")
+        force = config.training.guidance_by == "force"
+        return seconds, _time(
+            lambda: evaluate(trainer.model, task, validation, forced_alignment=force)
+        )
+
+
+def _time(do: Callable[[], object], times: int = 1) -> float:
+    """The processor's seconds that a thing takes, in the mean."""
+    started = process_time()
+    for _ in range(times):
+        do()
+    return (process_time() - started) / times
+
+
+def count_evaluations(training: TrainingConfig) -> int:
+    """How often a run that is not stopped before its end looks at the validation set.
+
+    The last one stands for that of the best weights, which is done on every split.
+    """
+    every = range(training.evaluate_every, training.updates + 1, training.evaluate_every)
+    noted = {at for at in training.milestones if at <= training.updates}
+    return len({*every, *noted, training.updates}) + 1
 
 
 def _name_alike(config: RunConfig) -> str:
