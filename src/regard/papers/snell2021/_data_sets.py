@@ -41,6 +41,7 @@ class DataSet:
     frozen: float | None = None  # Table 10, A(α, α^fr)
     other: str = ""  # how it differs from what the paper had
     stand_in: bool = False  # whether it is another set than the paper's
+    recipe: Mapping[str, Any] = field(default_factory=dict)  # of all models but the bag of words
     attending: Mapping[str, Any] = field(default_factory=dict)  # settings of runs that attend
 
     def fill_settings(self, folder: Path) -> dict[str, Any]:

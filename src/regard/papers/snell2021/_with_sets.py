@@ -52,18 +52,25 @@ def plan_models(name: str, folder: Path, scale: Scale) -> Plan:
 
     plain = {k: v for k, v in own.items() if k in ("pieces", "longest")}
     updates = {"updates": 500 if quick else count_updates(data, task, PROXY)}
-    epochs: dict[str, Any] = {}
-    if not quick and data.kind == "translation":
-        epochs = {"updates": count_updates(data, task, TRANSLATOR)}
-    attending = {**epochs, **({} if quick else data.attending)}
+    recipe = {} if quick else read_recipe(data, task)
+    attending = {**recipe, **({} if quick else data.attending)}
     found = {
         "attention": plan(count, **attending),
-        "uniform": plan(1, first=count, attention="uniform", **epochs),
+        "uniform": plan(1, first=count, attention="uniform", **recipe),
         "proxy": plan_seeds(1, data.kind, "snell-proxy", **{**task, **plain, **updates}),
     }
     if data.kind == "classification":
         found["frozen"] = plan(1, first=count + 1, freeze=FROZEN, **attending)
     return {f"{name} {kind}": configs for kind, configs in found.items()}
+
+
+def read_recipe(data: DataSet, task: dict[str, Any]) -> dict[str, Any]:
+    """How the models of a data set learn where its preset does not say it; epochs as updates."""
+    recipe = {**(TRANSLATOR if data.kind == "translation" else {}), **data.recipe}
+    if "epochs" in recipe:
+        recipe["updates"] = count_updates(data, task, recipe)
+        del recipe["epochs"]
+    return recipe
 
 
 def count_updates(data: DataSet, task: dict[str, Any], recipe: Mapping[str, int]) -> int:
