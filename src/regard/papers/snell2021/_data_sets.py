@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -89,6 +89,11 @@ def _read_sets() -> dict[str, DataSet]:
 SETS = _read_sets()
 WANTED = tuple(dict.fromkeys(data.folder for data in SETS.values()))
 QUICK = ("sst2", "multi30k")
+
+
+def name_differences(names: Iterable[str]) -> list[str]:
+    """How data sets, and what is done with them, differ from what the paper had, in sentences."""
+    return [SETS[name].other for name in names if SETS[name].other]
 
 
 def find_folder(name: str, named: Mapping[str, str]) -> Path | None:

@@ -8,7 +8,7 @@ from typing import Any
 from regard.display import Figure, Line, Table
 from regard.papers.framework import EXPERIMENTS, Findings, Measures, Runs, Scale
 from regard.papers.framework.measures import draw_shares, subtract
-from regard.papers.snell2021._data_sets import COLUMNS, EVERY_XI, OF_TAU, SETS
+from regard.papers.snell2021._data_sets import COLUMNS, EVERY_XI, OF_TAU, SETS, name_differences
 from regard.papers.snell2021._row import Row, draw_level
 from regard.papers.snell2021._with_sets import TRAINED, BySet
 from regard.statistics import Estimate
@@ -48,7 +48,7 @@ class AgreementExperiment(BySet):
             _list_agreements(title, trained, "trained"),
             _draw_trends(held),
             _draw_courses(held),
-            *(SETS[name].other for name in parts if SETS[name].other),
+            *name_differences(parts),
         )
         return self.keep(found, parts, scale)
 

@@ -10,7 +10,7 @@ from regard.papers.framework import EXPERIMENTS, Findings, Measures, Runs, Scale
 from regard.papers.framework.measures import draw_shares
 from regard.papers.snell2021._compared import draw_sentences
 from regard.papers.snell2021._course import Performance
-from regard.papers.snell2021._data_sets import EVERY_XI, OF_TAU
+from regard.papers.snell2021._data_sets import EVERY_XI, OF_TAU, name_differences
 from regard.papers.snell2021._row import Row
 from regard.papers.snell2021._with_sets import SLICE, TRAINED, BySet
 from regard.papers.snell2021.agreement import SHORT
@@ -79,6 +79,7 @@ class BleuExperiment(BySet):
             _draw_courses(held),
             f"BLEU is that of the first {SENTENCES[scale]} sentences to validate on. A star marks"
             " an agreement that no checkpoint reaches in some turn: ξ is then ξ*.",
+            *name_differences(parts),
         )
         return self.keep(found, parts, scale)
 

@@ -12,6 +12,7 @@ from regard.instruments.scores._optimal_weights import optimal_weights
 from regard.instruments.scores.optimal_attention import AGREEMENTS, optimal_attention
 from regard.papers.framework import EXPERIMENTS, Findings, Plan, Runs, Scale
 from regard.papers.framework.measures import subtract, to_percent
+from regard.papers.snell2021._data_sets import name_differences
 from regard.papers.snell2021._with_sets import WithSets, plan_models
 from regard.runs import Run, RunConfig
 from regard.statistics import Estimate
@@ -97,4 +98,5 @@ class OptimalExperiment(WithSets):
             f"α^opt is that of {SENTENCES[scale]} held-out sentences. In"
             f" {to_percent(measures['passed_over'])} of the target words it gives no"
             " weight at all to the position with the highest β.",
+            *name_differences([NAME]),
         )
