@@ -41,8 +41,11 @@ MOST = {"quick": 4000, "full": 200_000}  # pairs of each text
 QUICK = {"hidden": 64, "embedding": 64, "updates": 500, "pieces": 3000, "longest": 25,
          "held_out": 100, "evaluate_every": 250, "checkpoint_every": 250,
          "milestones": ()}  # fmt: skip
-FULL = {"updates": 40_000, "longest": 60, "held_out": 1000}
-PROXY = {"quick": 1500, "full": 20_000}  # updates
+# As many sentences as the text at hand has, by the recipe that Multi30k has.
+FULL = {"updates": 3000, "batch": 64, "learning_rate": 2e-3, "decay": "linear", "warmup": 100,
+        "longest": 60, "held_out": 1000, "evaluate_every": 1000, "checkpoint_every": 1000,
+        "milestones": ()}  # fmt: skip
+PROXY = {"quick": 1500, "full": 5000}  # updates
 # Which look, and how scores of pieces become one of a word: a probability adds up over the pieces
 # of a source word, but of β each is one of its own.
 LOOKS: dict[str, tuple[str, Pool]] = {
@@ -137,7 +140,7 @@ class AERExperiment(Experiment):
         """A translation model and a bag of words, in pieces of words."""
         own = FULL if scale == "full" else QUICK
         source = {"source": str(keep_pairs(self._read_text(scale)[0])), "bad_lines": "skip"}
-        count = count_seeds(scale, 1, 3)
+        count = count_seeds(scale, 1)
         plain = {k: v for k, v in own.items() if k in ("pieces", "longest", "held_out")}
         bag = {**plain, "updates": PROXY[scale]}
         return {
