@@ -224,7 +224,7 @@ def test_measuring_a_run(tmp_path: Path) -> None:
 def test_growth_is_a_power() -> None:
     assert fit_growth((5, 10, 20, 40), (9.0, 1.0, 4.0, 16.0)) == pytest.approx(2.0)
     assert all(time > 0 for name in ("fixed", "attention", "transformer")
-               for time in time_steps(name, (4, 8, 16), batch=2))  # fmt: skip
+               for times in time_steps(name, (4, 8, 16), batch=2) for time in times)  # fmt: skip
 
 
 def test_a_result_without_a_measure_that_its_rule_needs_is_measured_again(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from regard.models import Seq2Seq
 from regard.papers.chapter36._lengths import average_lengths, draw_lengths, measure_by_length
 from regard.papers.chapter36._runs import UNITS, plan_chapter
 from regard.papers.framework import EXPERIMENTS, Experiment, Findings, Plan, Runs, Scale
-from regard.papers.framework.measures import CHANGE, plan_seeds, subtract, to_percent
+from regard.papers.framework.measures import CHANGE, measure_each, plan_seeds, subtract, to_percent
 from regard.runs import RunConfig, assemble
 from regard.statistics import Estimate
 from regard.training import one_thread
@@ -22,8 +22,11 @@ from regard.training import one_thread
 LONG = {"shortest": 5, "longest": 25, "hidden": 64}
 MODELS = {"fixed": "quickstart", "attention": "quickstart-attention", "transformer": "transformer"}
 PLACES = (64, 128, 256, 512, 1024)  # of the sources that are timed
+ROUNDS = 5  # in which all of them are timed in turn, so that a busy machine slows no length alone
 TRANSFORMER_UPDATES = {"quick": 450, "full": 4000}
 LONG_UPDATES = {"quick": 800, "full": 3000}
+
+Times = tuple[float, ...]  # milliseconds, by the length of the source
 
 
 def plan_long(seeds: int | Scale, model: str, **settings: object) -> list[RunConfig]:
@@ -69,18 +72,21 @@ class Attention(Experiment):
             for lengths in (range(5, 26), range(16, 26), range(26, 31))
         )
         times = {name: time_steps(name, PLACES) for name in MODELS}
-        growth = {name: fit_growth(PLACES, times[name]) for name in MODELS}
+        growth = {
+            name: measure_each(rounds, lambda found: fit_growth(PLACES, found))
+            for name, rounds in times.items()
+        }
         measures = {
             "c36.attention": {
                 "accuracy_gain_long": subtract(upper["attention"], upper["fixed"], CHANGE),
                 "attention_inside": inside["attention"],
                 "fixed_inside": inside["fixed"],
-                "fixed_growth": Estimate.of([growth["fixed"]]),
-                "attention_growth": Estimate.of([growth["attention"]]),
+                "fixed_growth": growth["fixed"],
+                "attention_growth": growth["attention"],
             },
             "c36.transformer": {
                 "transformer_inside": inside["transformer"],
-                "transformer_growth": Estimate.of([growth["transformer"]]),
+                "transformer_growth": growth["transformer"],
             },
         }
         title = f"5-10 letters, d = {UNITS[scale]} (Transformer 64)"
@@ -114,18 +120,20 @@ class Attention(Experiment):
         )
 
 
-def _draw_cost(times: Mapping[str, tuple[float, ...]], growth: Mapping[str, float]) -> Panel:
+def _draw_cost(times: Mapping[str, Sequence[Times]], growth: Mapping[str, Estimate]) -> Panel:
+    """The fastest of all rounds at each length."""
     places = tuple(map(float, PLACES))
     lines = (
-        Line(f"{n}: grows as T^{growth[n]:.2f}", places, times[n], colour=colour, points=True)
-        for colour, n in enumerate(times)
-    )
+        Line(f"{name}: grows as T^{round(growth[name].mean, 2) + 0:.2f}", places,
+             tuple(map(min, zip(*rounds, strict=True))), colour=colour, points=True)
+        for colour, (name, rounds) in enumerate(times.items())
+    )  # fmt: skip
     title, axis = "Cost as the source grows", "positions in the source, T"
     return Panel.of(title, axis, "time (ms)", *lines, x_scale="log", y_scale="log")
 
 
-def time_steps(name: str, places: tuple[int, ...], batch: int = 64) -> tuple[float, ...]:
-    """Milliseconds of one decoder step, or of one Transformer pass, per source length.
+def time_steps(name: str, places: tuple[int, ...], batch: int = 64) -> tuple[Times, ...]:
+    """Milliseconds of one decoder step, or of one Transformer pass, per source length; in rounds.
 
     The weights do not matter for the time, so fresh models are timed: the fastest of several
     tries, one thread. A Transformer's pass takes so much more that it gets a batch of 2.
@@ -134,7 +142,9 @@ def time_steps(name: str, places: tuple[int, ...], batch: int = 64) -> tuple[flo
     model = config.make_model(config.make_task()).eval()
     batch = 2 if name == "transformer" else batch
     with one_thread(), torch.no_grad():
-        return tuple(_time_pass(model, name, place, batch) for place in places)
+        return tuple(
+            tuple(_time_pass(model, name, place, batch) for place in places) for _ in range(ROUNDS)
+        )
 
 
 def _time_pass(model: Seq2Seq, name: str, places: int, batch: int) -> float:
@@ -142,7 +152,7 @@ def _time_pass(model: Seq2Seq, name: str, places: int, batch: int) -> float:
     lengths = torch.full((batch,), places)
     memory = model.encode(source, lengths)
     best = math.inf
-    for _ in range(12 if name == "transformer" else 100):
+    for _ in range(3 if name == "transformer" else 20):
         start = time.perf_counter()
         if name == "transformer":
             model(source, lengths, source)
@@ -152,6 +162,6 @@ def _time_pass(model: Seq2Seq, name: str, places: int, batch: int) -> float:
     return best * 1000
 
 
-def fit_growth(places: tuple[int, ...], times: tuple[float, ...]) -> float:
+def fit_growth(places: tuple[int, ...], times: Times) -> float:
     """The power of T by which the time grows over the three longest sources."""
     return float(np.polyfit(np.log(places[-3:]), np.log(times[-3:]), 1)[0])
