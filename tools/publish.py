@@ -4,8 +4,8 @@
 
 A paper's folder goes into docs/results/PAPER.md with figures and ledger rows: what was measured
 replaces what was published of the same experiments, and everything else stays as it was published.
-The demo's figures become docs/images. What comes with the package, and the rows in the README and
-in docs/results/index.md, are written anew. Without folders, these alone are.
+The demo's figures become docs/images. The rows of all pages, of what comes with the package, of the
+README and of docs/results/index.md are written anew. Without folders, these alone are.
 """
 
 import json
@@ -34,7 +34,7 @@ VERDICTS = ("reproduced", "partly", "not reproduced", "not run")
 
 
 def main(folders: list[str]) -> None:
-    """Publish each folder, then the README's table."""
+    """Publish each folder, then what rests on the whole ledger: it may have new rows."""
     for folder in map(Path, folders):
         paper = folder.resolve().parent.name
         if paper == "demo":
@@ -43,6 +43,8 @@ def main(folders: list[str]) -> None:
                 shutil.copy(figure, IMAGES / figure.name)
         else:
             merge_paper(load_folder(folder), paper)
+    for page in sorted(RESULTS.glob("*.json")):
+        merge_paper([], page.stem)
     published_rows.cache_clear()
     write_readme()
     write_index()
