@@ -28,7 +28,7 @@ from regard.papers.snell2021._aligned_text import (
     read_texts,
 )
 from regard.papers.snell2021._course import read_scores
-from regard.papers.snell2021._data_sets import find_folder
+from regard.papers.snell2021._data_sets import SETS, find_folder
 from regard.recordings.storage import Array
 from regard.runs import Run
 from regard.statistics import Estimate
@@ -41,10 +41,9 @@ MOST = {"quick": 4000, "full": 200_000}  # pairs of each text
 QUICK = {"hidden": 64, "embedding": 64, "updates": 500, "pieces": 3000, "longest": 25,
          "held_out": 100, "evaluate_every": 250, "checkpoint_every": 250,
          "milestones": ()}  # fmt: skip
-# As many sentences as the text at hand has, by the recipe that Multi30k has.
-FULL = {"updates": 3000, "batch": 64, "learning_rate": 2e-3, "decay": "linear", "warmup": 100,
-        "longest": 60, "held_out": 1000, "evaluate_every": 1000, "checkpoint_every": 1000,
-        "milestones": ()}  # fmt: skip
+RECIPE = {key: value for key, value in SETS["multi30k"].recipe.items() if key != "epochs"}
+# As many sentences as the text at hand has.
+FULL = {**RECIPE, "updates": 3000, "longest": 60, "held_out": 1000, "milestones": ()}
 PROXY = {"quick": 1500, "full": 5000}  # updates
 # Which look, and how scores of pieces become one of a word: a probability adds up over the pieces
 # of a source word, but of β each is one of its own.
