@@ -20,7 +20,15 @@ from typing import Any
 from regard.display import Table
 from regard.papers import EXPERIMENTS, Result, claims, ledger, load_folder
 from regard.papers.framework.result import PUBLISHED, parts_path, published_rows
-from regard.report.markdown import code, join_page, plain, section, table_text, write_figures
+from regard.report.markdown import (
+    code,
+    join_page,
+    plain,
+    section,
+    show_hours,
+    table_text,
+    write_figures,
+)
 from regard.runs.files import write_json
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -130,7 +138,7 @@ def index_table(rows: Sequence[Mapping[str, Any]]) -> str:
             plain(show_measured(row)) if row["measured"] is not None else "–",
             str(row["seeds"]) if row["seeds"] else "–",
             plain(row["coverage"] or "–"),
-            f"{row['core_hours']:.2g}" if row["core_hours"] else "–",
+            show_hours(row),
         )
         for row in rows
     )

@@ -13,9 +13,12 @@ from typer.testing import CliRunner
 from regard.cli.main import app
 from regard.papers import EXPERIMENTS
 from regard.papers.framework import cost
+from regard.papers.framework.claims import ledger
 from regard.papers.framework.cost import add_hours, expect, tabulate
 from regard.papers.snell2021.agreement import AgreementExperiment
 from regard.papers.snell2021.bleu import BleuExperiment
+from regard.report.markdown import show_hours
+from regard.statistics import Estimate
 from regard.training.config import TrainingConfig
 from regard.training.loop import Trainer
 
@@ -77,6 +80,20 @@ def test_what_was_measured_is_taken_where_there_is_that(monkeypatch: pytest.Monk
     found = expect(NAME, EXPERIMENTS[NAME](), "full", None)
     assert (found.core_hours, found.known_from) == (2.5, "published")
     assert cost.read_published(NAME, "quick") is None
+    monkeypatch.setattr(cost, "published_rows", lambda: {"x": {**row, "core_hours_from": "timed"}})
+    assert cost.read_published(NAME, "full") is None, "timing it here is as good, and of here"
+
+
+def test_hours_that_are_only_expected_are_told_from_those_it_took() -> None:
+    claim = ledger()["c36.scratchpad"]
+    measures = {name: Estimate.of([0.5]) for name in claim.names}
+    took = claim.row("full", measures, None, 1.5)
+    expected = claim.row("full", measures, None, 1.5, "timed")
+    assert (took["core_hours_from"], expected["core_hours_from"]) == ("measured", "timed")
+    assert cost.took(took) and not cost.took(expected) and not cost.took(claim.row(None, None))
+    assert (show_hours(took), show_hours(expected)) == ("1.5", "~1.5")
+    assert show_hours(claim.row(None, None)) == "–"
+    assert claim.row(None, None)["core_hours_from"] is None
 
 
 def test_updates_and_evaluations_are_timed_on_one_core() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -83,13 +83,20 @@ def ledger_table(rows: Sequence[dict[str, Any]]) -> str:
             plain(f"{row['headline']} = {estimate(row) or '–'}"),
             plain(row["scale"] or "–"),
             plain(row.get("coverage") or "–"),
-            f"{hours:.2g}" if (hours := row.get("core_hours")) else "–",
+            show_hours(row),
             f"**{plain(row['verdict'])}**",
         )
         for row in rows
     )
     columns = "claim", "the source says", "measured", "scale", "covers", "core hours", "verdict"
     return table_text(Table("", columns, cells), raw=True)
+
+
+def show_hours(row: Mapping[str, Any]) -> str:
+    """The core hours of a row of the ledger; about so many where they were not measured."""
+    hours = row.get("core_hours")
+    about = "~" if row.get("core_hours_from") == "timed" else ""
+    return f"{about}{hours:.2g}" if hours else "–"
 
 
 def table_text(table: Table, raw: bool = False) -> str:

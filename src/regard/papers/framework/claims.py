@@ -17,6 +17,7 @@ from regard.registry import Registry
 from regard.statistics import Estimate
 
 Verdict = Literal["reproduced", "partly", "not reproduced", "not run"]
+HoursFrom = Literal["measured", "timed"]  # core hours that it took, or that it would take
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,14 @@ class Claim:
         measures: Mapping[str, Estimate] | None,
         coverage: str | None = None,
         core_hours: float | None = None,
+        core_hours_from: HoursFrom = "measured",
     ) -> dict[str, Any]:
         """The claim with what was measured, as `regard claims --json` gives it.
 
         Where a measure that the rule needs could not be taken, the claim counts as not run.
         `coverage` says how much of what the claim speaks of was looked at; `core_hours` is what
-        its whole experiment took, and None where that is not known.
+        its whole experiment took, and None where that is not known. `core_hours_from` says whether
+        that was `measured`, or is expected from updates that were `timed`.
         """
         if measures is None or not self.names <= set(measures):
             scale, measures, coverage, core_hours = None, None, None, None
@@ -96,6 +99,7 @@ class Claim:
             "figure": self.figure,
             "coverage": coverage,
             "core_hours": core_hours,
+            "core_hours_from": None if core_hours is None else core_hours_from,
             "measures": {name: value.to_json() for name, value in (measures or {}).items()},
         }
 

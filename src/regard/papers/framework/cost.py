@@ -82,10 +82,15 @@ def read_published(name: str, scale: Scale) -> float | None:
         (
             row["core_hours"]
             for row in published_rows().values()
-            if row["experiment"] == name and row["scale"] == scale and row.get("core_hours")
+            if row["experiment"] == name and row["scale"] == scale and took(row)
         ),
         None,
     )
+
+
+def took(row: Mapping[str, Any]) -> bool:
+    """Whether the core hours of a row of the ledger were measured, not expected from updates."""
+    return bool(row.get("core_hours")) and row.get("core_hours_from") != "timed"
 
 
 def time_runs(configs: Mapping[str, RunConfig]) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 
 from regard.display import Figure, Table
 from regard.errors import RegardError, unknown
-from regard.papers.framework.claims import Claim, ledger
+from regard.papers.framework.claims import Claim, HoursFrom, ledger
 from regard.papers.framework.experiment import EXPERIMENTS, Parts
 from regard.runs.files import read_json
 from regard.statistics import Estimate
@@ -79,7 +79,8 @@ def _judge(row: dict[str, Any]) -> dict[str, Any]:
     if claim is None:
         return row
     measures = {name: Estimate.from_json(value) for name, value in row["measures"].items()}
-    return claim.row(row["scale"], measures, row.get("coverage"), row.get("core_hours"))
+    came_from: HoursFrom = "timed" if row.get("core_hours_from") == "timed" else "measured"
+    return claim.row(row["scale"], measures, row.get("coverage"), row.get("core_hours"), came_from)
 
 
 def result_path(results: Path, name: str, scale: str) -> Path:
