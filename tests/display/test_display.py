@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from regard.display import Bars, Boxes, Edges, Figure, Heat, Line, Panel, Points, Rule, Span, Table
+from regard.display.vector import draw
 from regard.statistics import Estimate
 
 NAN = float("nan")
@@ -84,7 +85,18 @@ def test_interactive_text_cannot_carry_markup() -> None:
 
 
 def test_the_same_figure_is_the_same_bytes() -> None:
-    assert FIGURE.svg() == FIGURE.svg()
+    first = FIGURE.svg()
+    assert all(FIGURE.svg() == first for _ in range(5))
+
+
+@pytest.mark.parametrize(("count", "rows"), [(3, [3]), (4, [2, 2]), (5, [3, 2]), (7, [3, 3, 1])])
+def test_rows_of_panels_are_about_as_long_as_each_other(count: int, rows: list[int]) -> None:
+    names = tuple(map(str, range(24)))
+    heat = Heat(names, names, ((0.5,) * 24,) * 24, numbers=False)
+    panels = (Panel(f"panel {n}", "column", "row", (heat,)) for n in range(count))
+    canvas = draw(Figure.of("heats", "Heats.", *panels))
+    drawn = [[ax for ax in row.axes if ax.get_title(loc="left")] for row in canvas.subfigs]
+    assert [len(axes) for axes in drawn] == rows
 
 
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])

@@ -100,15 +100,35 @@ def draw(figure: Figure) -> Canvas:
             _panel(panel, ax)
         for ax in axes[0][len(row) :]:
             ax.axis("off")
+    _settle(canvas)
     return canvas
 
 
+def _settle(canvas: Canvas) -> None:
+    """Keep the layout as it was found, rounded: its solver differs in the last bits."""
+    canvas.draw_without_rendering()
+    canvas.set_layout_engine("none")
+    for ax in canvas.axes:
+        place = ax.get_position()
+        ax.set_position(np.round(place.bounds, 6).tolist())
+
+
 def _rows(panels: tuple[Panel, ...]) -> list[list[Panel]]:
+    """As few rows as there is room for, and none wider than it has to be: four panels are 2 + 2."""
+    few = len(_fill(panels, WIDEST))
+    widths = [_size(panel)[0] for panel in panels]
+    ends = range(1, len(widths) + 1)
+    limits = sorted({sum(widths[i:j]) for j in ends for i in range(j) if sum(widths[i:j]) < WIDEST})
+    return _fill(panels, next((w for w in limits if len(_fill(panels, w)) == few), WIDEST))
+
+
+def _fill(panels: tuple[Panel, ...], widest: float) -> list[list[Panel]]:
+    """Each row has as many panels as there is room for."""
     rows: list[list[Panel]] = [[]]
     for panel in panels:
         used = sum(_size(other)[0] for other in rows[-1])
         alone = panel.wide or any(other.wide for other in rows[-1])
-        if rows[-1] and (alone or used + _size(panel)[0] > WIDEST):
+        if rows[-1] and (alone or used + _size(panel)[0] > widest + 1e-6):
             rows.append([])
         rows[-1].append(panel)
     return rows
@@ -148,7 +168,7 @@ def _panel(panel: Panel, ax: Axes) -> None:
     if panel.x_scale == "log":
         ax.set_xticks(sorted(places))
     elif places and all(x == int(x) for x in places):
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.xaxis.set_major_locator(_whole_numbers())
     if panel.square:
         ax.set_aspect("equal", adjustable="datalim")
     if any(bars.label for bars in panel.select(Bars)):
@@ -191,7 +211,12 @@ def _bars(mark: Bars, ax: Axes, panel: Panel) -> None:
         names = [str(x) for x in mark.x]
         ax.set_xticks(places, names, **_slant(25, max(map(len, names)) > 8))
     else:
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.xaxis.set_major_locator(_whole_numbers())
+
+
+def _whole_numbers() -> MaxNLocator:
+    """Ticks at whole numbers, as many as there is room for."""
+    return MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True)
 
 
 def _slant(angle: int, slanted: bool) -> dict[str, Any]:
