@@ -28,7 +28,8 @@ from regard.papers.across._positions import count_found
 from regard.papers.across._transformers import CROSSING, plan_transformer_escan
 from regard.papers.across.hf import WARMUP, find_rate
 from regard.papers.across.order import Course
-from regard.papers.aitken2021 import own_predictions
+from regard.papers.aitken2021 import escan_recipes, own_predictions
+from regard.papers.aitken2021.features import Features
 from regard.papers.baan2019 import tables
 from regard.papers.chapter36.addition import draw_distribution, share_near
 from regard.papers.snell2021 import keyword_early
@@ -224,6 +225,62 @@ def test_own_predictions_are_fed_as_the_rows_say() -> None:
     fed = {name: {run.training.forcing for run in runs} for name, runs in plan.items()}
     assert fed == {"aed": {"scheduled"}, "aed throughout": {"never"}}
     assert len(plan["aed throughout"]) == 5
+
+
+# eSCAN by other recipes.
+
+
+@pytest.mark.parametrize(
+    ("ao", "time", "verdicts"),
+    [
+        (0.985, 0.80, ("reproduced", "reproduced")),
+        (0.96, 0.765, ("partly", "partly")),
+        (0.90, 0.40, ("not reproduced", "not reproduced")),
+    ],
+)
+def test_accuracy_and_time_decide_on_escan(
+    ao: float, time: float, verdicts: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find(seen: Any) -> Any:
+        """AED has a little less of time, and words of its own where AO has few."""
+        share = time if seen[0].name == "ao" else time - 0.01
+        absolute = np.array([share, 0.06, 0.06, *[(0.88 - share) / 6] * 6])
+        shares = SimpleNamespace(
+            estimates=lambda: {"temporal-temporal": near(share)},
+            seeds=[SimpleNamespace(absolute=absolute)] * 3,
+        )
+        left = SimpleNamespace(estimates=lambda: {"drop": near(0.9)})
+        readouts = SimpleNamespace(estimates=lambda: {"dictionary": near(0.8)})
+        return Features(shares, left, readouts)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(escan_recipes.Features, "of", find)
+    monkeypatch.setattr(escan_recipes, "record_runs", lambda runs: runs)
+    places = {"aed": (0.9, 0.1), "ao": (0.3, 0.7)}
+    monkeypatch.setattr(escan_recipes, "share_at_ends", lambda seen: places[seen.name][0])
+    monkeypatch.setattr(escan_recipes, "share_before_twice", lambda seen: places[seen.name][1])
+    runs: Any = {
+        name: [SimpleNamespace(name=name, metrics={"token_accuracy": right})] * 3
+        for name, right in (("aed", 0.99), ("ao", ao))
+    }
+    findings = escan_recipes.EscanRecipesExperiment().measure(runs, "full")
+    claims = ("ait.solve-escan", "ait.breakdown-escan")
+    assert tuple(judge(claim, findings) for claim in claims) == verdicts
+    own = findings.measures["ait.breakdown-escan"]
+    assert own["temporal_ao"].mean == pytest.approx(time)
+    assert own["temporal_aed"].mean == pytest.approx(time - 0.01)
+    assert own["three_ao"].mean == pytest.approx(time + 0.12)
+    assert own["phrase_end_aed"].mean == pytest.approx(0.9)
+    assert own["before_twice_ao"].mean == pytest.approx(0.7)
+
+
+def test_recipes_of_escan_have_five_seeds_and_are_short_at_quick_scale() -> None:
+    made = escan_recipes.EscanRecipesExperiment()
+    full, quick = made.plan("full"), made.plan("quick")
+    assert {name: [run.seed for run in runs] for name, runs in full.items()} == {
+        "aed": [0, 1, 2, 3, 4], "ao": [0, 1, 2, 3, 4],
+    }  # fmt: skip
+    updates = {name: runs[0].training.updates for name, runs in quick.items()}
+    assert updates == {"aed": 1500, "ao": 2000}
 
 
 # Transformers.

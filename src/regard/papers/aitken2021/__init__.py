@@ -9,4 +9,5 @@ from regard.papers.aitken2021 import escan as escan
 from regard.papers.aitken2021 import twice as twice
 from regard.papers.aitken2021 import translation as translation
 from regard.papers.aitken2021 import features as features
+from regard.papers.aitken2021 import escan_recipes as escan_recipes
 from regard.papers.aitken2021 import variants as variants

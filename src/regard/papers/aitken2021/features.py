@@ -82,7 +82,7 @@ class FeaturesExperiment(WithCorpus):
                 ("condition", *COLUMNS),
                 tuple((name, *before[name].row) for name in names),
             ),
-            _draw_alignments(found),
+            draw_alignments("ait-breakdown", found),
             join_figures(
                 "ait-offset",
                 "Temporal alignment by offset, AO (Fig. 5b).",
@@ -143,13 +143,14 @@ def _count_silent(readouts: Dictionary) -> float:
     return float(readouts.maximal("and") + readouts.maximal("twice"))
 
 
-def _draw_alignments(found: Mapping[str, Features]) -> Figure:
+def draw_alignments(name: str, found: Mapping[str, Features]) -> Figure:
+    """The nine terms in three groups, a bar for each condition."""
     groups = {
         label: {name: one.add_terms(*terms) for name, one in found.items()}
         for label, terms in {"μ·μ": (0, 1), "μ·χ + μ·Δ": (1, 3), "other six": (3, 9)}.items()
     }
     return Figure.of(
-        "ait-breakdown",
+        name,
         "Shares of the alignment at the five largest positions (Fig. 5a).",
         Panel("Nine terms in three groups", "", "share", Bars.of_each(groups), (0, 1)),
     )
