@@ -79,9 +79,22 @@ def test_what_was_measured_is_taken_where_there_is_that(monkeypatch: pytest.Monk
     monkeypatch.setattr(cost, "published_rows", lambda: {"c36.scratchpad": row})
     found = expect(NAME, EXPERIMENTS[NAME](), "full", None)
     assert (found.core_hours, found.known_from) == (2.5, "published")
-    assert cost.read_published(NAME, "quick") is None
+    assert cost.read_published(NAME, "quick", {}) is None
     monkeypatch.setattr(cost, "published_rows", lambda: {"x": {**row, "core_hours_from": "timed"}})
-    assert cost.read_published(NAME, "full") is None, "timing it here is as good, and of here"
+    assert cost.read_published(NAME, "full", {}) is None, "timing it here is as good, and of here"
+
+
+def test_data_sets_that_were_measured_one_by_one_count_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "parts.json"
+    path.write_text(json.dumps({"sst2": {"core_hours": 0.5}, "multi30k": {"core_hours": 2.0}}))
+    monkeypatch.setattr(cost, "parts_path", lambda name: path)
+    one, both, other = {"sst2 proxy": []}, {"sst2 proxy": [], "multi30k proxy": []}, {"yelp a": []}
+    assert cost.read_published("snell2021/agreement", "full", one) == 0.5
+    assert cost.read_published("snell2021/agreement", "full", both) == 2.5
+    assert cost.read_published("snell2021/agreement", "full", other) is None, "it is timed"
+    assert cost.read_published("snell2021/agreement", "full", {**one, **other}) is None
 
 
 def test_hours_that_are_only_expected_are_told_from_those_it_took() -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from regard.display import Table
 from regard.display.progress import make_bar
 from regard.papers.framework.experiment import Experiment, Plan, Runs, Scale
-from regard.papers.framework.result import published_rows
+from regard.papers.framework.result import parts_path, published_rows
+from regard.runs.files import read_json
 from regard.runs.run import Run, runs_folder
 from regard.training.evaluation import evaluate
 from regard.training.loop import Trainer, one_thread
@@ -63,7 +64,7 @@ def expect(name: str, experiment: Experiment, scale: Scale, runs: Path | None) -
         for run, config in every.items()
         if not Run((runs or runs_folder()) / run, config).done
     }
-    known = read_published(name, scale)
+    known = read_published(name, scale, plan)
     hours = known * len(left) / max(1, len(every)) if known is not None else time_runs(left)
     return Expected(
         name,
@@ -76,8 +77,17 @@ def expect(name: str, experiment: Experiment, scale: Scale, runs: Path | None) -
     )
 
 
-def read_published(name: str, scale: Scale) -> float | None:
-    """The core hours of an experiment whose published result was made at this scale."""
+def read_published(name: str, scale: Scale, plan: Plan) -> float | None:
+    """The core hours of an experiment whose published result was made at this scale.
+
+    Where data sets were measured one by one, those of the sets that are planned, if all are known.
+    """
+    path = parts_path(name)
+    if scale == "full" and path.is_file():
+        parts = read_json(path)
+        planned = {condition.split(" ")[0] for condition in plan}
+        took_each = [parts[part]["core_hours"] for part in planned if part in parts]
+        return sum(took_each) if len(took_each) == len(planned) else None
     return next(
         (
             row["core_hours"]
