@@ -33,6 +33,10 @@ from regard.papers.aitken2021.features import Features
 from regard.papers.baan2019 import tables
 from regard.papers.chapter36.addition import draw_distribution, share_near
 from regard.papers.snell2021 import keyword_early
+from regard.recordings import Recording
+from regard.recordings.recording import Metadata
+from regard.recordings.site import Site
+from regard.recordings.storage import InMemory
 from regard.statistics import Estimate
 from regard.tasks import Batch
 
@@ -255,6 +259,7 @@ def test_accuracy_and_time_decide_on_escan(
 
     monkeypatch.setattr(escan_recipes.Features, "of", find)
     monkeypatch.setattr(escan_recipes, "record_runs", lambda runs: runs)
+    monkeypatch.setattr(escan_recipes, "measure_twice", lambda seen: {"first": near(0.5)})
     places = {"aed": (0.9, 0.1), "ao": (0.3, 0.7)}
     monkeypatch.setattr(escan_recipes, "share_at_ends", lambda seen: places[seen.name][0])
     monkeypatch.setattr(escan_recipes, "share_before_twice", lambda seen: places[seen.name][1])
@@ -271,6 +276,27 @@ def test_accuracy_and_time_decide_on_escan(
     assert own["three_ao"].mean == pytest.approx(time + 0.12)
     assert own["phrase_end_aed"].mean == pytest.approx(0.9)
     assert own["before_twice_ao"].mean == pytest.approx(0.7)
+
+
+def test_words_that_twice_decides_are_counted() -> None:
+    """`run twice . run`, whose second `run` and the period after it hang on `twice`."""
+    names = ("<PAD>", "<SOS>", "<EOS>", "run", "twice", ".")
+    arrays = {
+        "encoder.words": np.array([[3, 4, 5, 3], [3, 4, 5, 3]]),
+        "encoder.mask": np.ones((2, 4), bool),
+        "alignment": np.array([[0, 1, 2, 3, -1]] * 2),
+        "targets": np.array([[3, 3, 5, 3, 2]] * 2),
+        "predictions": np.array([[3, 3, 5, 5, 5], [3, 5, 3, 3, 2]]),
+        "decoder.mask": np.array([[True] * 5, [True] * 4 + [False]]),
+    }
+    recording = Recording(InMemory(arrays), Metadata(names, names, {"attention": Site()}))
+    assert escan_recipes.mark_twice(recording, first_wrong=True).tolist() == [False, True]
+    found = escan_recipes.measure_twice([recording] * 2)
+    assert found["steps_at_twice_ao"].mean == pytest.approx(4 / 9)
+    assert found["first_wrong_at_twice_ao"].mean == 0.5
+    right = {**arrays, "predictions": arrays["targets"]}
+    never = Recording(InMemory(right), Metadata(names, names, {"attention": Site()}))
+    assert list(escan_recipes.measure_twice([never])) == ["steps_at_twice_ao"]
 
 
 def test_recipes_of_escan_have_five_seeds_and_are_short_at_quick_scale() -> None:
