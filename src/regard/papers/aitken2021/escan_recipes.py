@@ -17,7 +17,10 @@ from regard.recordings.storage import Array
 from regard.statistics import Estimate
 
 # By the rule in docs/recipes.md, on seeds 100 and 101.
-RECIPES: dict[str, dict[str, object]] = {"aed": {}, "ao": {}}
+RECIPES: dict[str, dict[str, object]] = {
+    "aed": {"l2": 3e-3},
+    "ao": {"learning_rate": 3e-3, "updates": 10_000},
+}
 
 
 @EXPERIMENTS.register("aitken2021/escan-recipes")
