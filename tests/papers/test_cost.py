@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from regard.cli.main import app
 from regard.papers import EXPERIMENTS
-from regard.papers.framework import cost
+from regard.papers.framework import Plan, cost
 from regard.papers.framework.claims import ledger
 from regard.papers.framework.cost import add_hours, expect, tabulate
 from regard.papers.snell2021.agreement import AgreementExperiment
@@ -79,9 +79,10 @@ def test_what_was_measured_is_taken_where_there_is_that(monkeypatch: pytest.Monk
     monkeypatch.setattr(cost, "published_rows", lambda: {"c36.scratchpad": row})
     found = expect(NAME, EXPERIMENTS[NAME](), "full", None)
     assert (found.core_hours, found.known_from) == (2.5, "published")
-    assert cost.read_published(NAME, "quick", {}) is None
+    assert cost.read_published(NAME, EXPERIMENTS[NAME](), "quick", {}) is None
     monkeypatch.setattr(cost, "published_rows", lambda: {"x": {**row, "core_hours_from": "timed"}})
-    assert cost.read_published(NAME, "full", {}) is None, "timing it here is as good, and of here"
+    told = cost.read_published(NAME, EXPERIMENTS[NAME](), "full", {})
+    assert told is None, "timing it here is as good, and of here"
 
 
 def test_data_sets_that_were_measured_one_by_one_count_one_by_one(
@@ -90,11 +91,18 @@ def test_data_sets_that_were_measured_one_by_one_count_one_by_one(
     path = tmp_path / "parts.json"
     path.write_text(json.dumps({"sst2": {"core_hours": 0.5}, "multi30k": {"core_hours": 2.0}}))
     monkeypatch.setattr(cost, "parts_path", lambda name: path)
-    one, both, other = {"sst2 proxy": []}, {"sst2 proxy": [], "multi30k proxy": []}, {"yelp a": []}
-    assert cost.read_published("snell2021/agreement", "full", one) == 0.5
-    assert cost.read_published("snell2021/agreement", "full", both) == 2.5
-    assert cost.read_published("snell2021/agreement", "full", other) is None, "it is timed"
-    assert cost.read_published("snell2021/agreement", "full", {**one, **other}) is None
+    one: Plan = {"sst2 proxy": []}
+    both: Plan = {**one, "multi30k proxy": []}
+    other: Plan = {"yelp a": []}
+
+    def read(plan: Plan) -> float | None:
+        name = "snell2021/agreement"
+        return cost.read_published(name, EXPERIMENTS[name](), "full", plan)
+
+    assert read(one) == 0.5
+    assert read(both) == 2.5
+    assert read(other) is None, "it is timed"
+    assert read({**one, **other}) is None
 
 
 def test_hours_that_are_only_expected_are_told_from_those_it_took() -> None:

@@ -64,7 +64,7 @@ def expect(name: str, experiment: Experiment, scale: Scale, runs: Path | None) -
         for run, config in every.items()
         if not Run((runs or runs_folder()) / run, config).done
     }
-    known = read_published(name, scale, plan)
+    known = read_published(name, experiment, scale, plan)
     hours = known * len(left) / max(1, len(every)) if known is not None else time_runs(left)
     return Expected(
         name,
@@ -77,7 +77,7 @@ def expect(name: str, experiment: Experiment, scale: Scale, runs: Path | None) -
     )
 
 
-def read_published(name: str, scale: Scale, plan: Plan) -> float | None:
+def read_published(name: str, experiment: Experiment, scale: Scale, plan: Plan) -> float | None:
     """The core hours of an experiment whose published result was made at this scale.
 
     Where data sets were measured one by one, those of the sets that are planned, if all are known.
@@ -85,7 +85,7 @@ def read_published(name: str, scale: Scale, plan: Plan) -> float | None:
     path = parts_path(name)
     if scale == "full" and path.is_file():
         parts = read_json(path)
-        planned = {condition.split(" ")[0] for condition in plan}
+        planned = {experiment.part_of(condition) for condition in plan}
         took_each = [parts[part]["core_hours"] for part in planned if part in parts]
         return sum(took_each) if len(took_each) == len(planned) else None
     return next(

@@ -73,6 +73,10 @@ class Experiment(ABC):
         """
         return None
 
+    def part_of(self, condition: str) -> str | None:
+        """The data set that a condition belongs to, where they are measured one by one."""
+        return None
+
     @abstractmethod
     def plan(self, scale: Scale) -> Plan:
         """The runs that are needed, by condition."""

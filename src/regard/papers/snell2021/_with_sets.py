@@ -141,6 +141,11 @@ class WithSets(Experiment):
 class BySet(WithSets):
     """An experiment whose data sets are measured one by one, on different days if need be."""
 
+    def part_of(self, condition: str) -> str | None:
+        """The data set's name, with which `plan_models` begins its conditions."""
+        name, _, _ = condition.partition(" ")
+        return name if name in SETS else None
+
     @abstractmethod
     def measure_set(self, name: str, runs: Runs, scale: Scale) -> dict[str, Row]:
         """The rows that one data set has in the tables, by the kind of sentences."""
@@ -154,7 +159,7 @@ class BySet(WithSets):
         for name in self.find_sets(scale):
             started = process_time()
             rows = self.measure_set(name, runs, scale)
-            own = {key: group for key, group in runs.items() if key.split(" ")[0] == name}
+            own = {key: group for key, group in runs.items() if self.part_of(key) == name}
             hours = add_hours(own, process_time() - started)
             plain = {kind: row.to_json() for kind, row in rows.items()}
             parts[name] = {"rows": plain, "core_hours": hours, "version": __version__}
