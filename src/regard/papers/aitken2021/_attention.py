@@ -19,6 +19,7 @@ from regard.runs import Run
 REACH = 0.5
 ALL_PAIRS = tuple((a, b) for a in PARTS for b in PARTS)
 WORDS = "token_accuracy"  # when the model runs freely, on the test split
+FORCED = "forced_token_accuracy"  # when the teacher's words are fed
 CHOSEN = ("encoder.words", "alignment", "decoder.mask")  # what `choose` is given
 SAMPLES = 1000  # fresh phrases that every analysis looks at, as in the paper
 

@@ -7,6 +7,7 @@ import numpy as np
 from regard.display import Figure, Table
 from regard.instruments.components import dictionary, trajectories
 from regard.papers.aitken2021._attention import (
+    FORCED,
     REACH,
     WORDS,
     correlate_order,
@@ -74,6 +75,7 @@ class TranslationExperiment(WithCorpus):
             own[f"follows_{model}"] = measure_each(sources, correlate_order, CHANGE)
             own[f"early_minus_late_{model}"] = measure_each(sources, compare_halves, CHANGE)
             own[f"accuracy_{model}"] = read_share(group, WORDS)
+            own[f"forced_{model}"] = read_share(group, FORCED)
             figures.append(
                 Figure.of(
                     f"ait-translation-{model}",
