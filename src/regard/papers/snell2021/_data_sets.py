@@ -21,6 +21,7 @@ XI = ("ξ(α, β^uf)", "ξ(α, β)", "ξ*")
 MORE_XI = ("ξ(β^uf, β^px)", "ξ(Δ, β^uf)")
 EVERY_XI = (XI[0], *MORE_XI, *XI[1:])
 OF_TAU = (XI[0], *MORE_XI, XI[2])  # where agreement is Kendall's τ, and for translation in BLEU
+MOST = 4000  # held-out sentences, as in the paper
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class DataSet:
     frozen: float | None = None  # Table 10, A(α, α^fr)
     other: str = ""  # how it differs from what the paper had
     stand_in: bool = False  # whether it is another set than the paper's
+    sentences: int = MOST  # held-out ones that are looked at
     recipe: Mapping[str, Any] = field(default_factory=dict)  # of all models but the bag of words
     attending: Mapping[str, Any] = field(default_factory=dict)  # settings of runs that attend
 

@@ -21,7 +21,6 @@ from regard.papers.snell2021._row import Row
 from regard.runs import RunConfig, assemble
 from regard.tasks import CorpusTask
 
-MOST = 4000  # held-out sentences, as in the paper
 TRAINED = 500  # training sentences
 SLICE = 120  # held-out sentences of a translation at quick scale
 FROZEN = ("encoder", "output")
@@ -133,7 +132,7 @@ class WithSets(Experiment):
         frozen = next(iter(runs.get(f"{name} frozen", ())), None)
         task = cast(CorpusTask, attending[0].task())
         small = SLICE if scale == "quick" else TRAINED
-        most = MOST if part == "validation" and scale == "full" else small
+        most = SETS[name].sentences if part == "validation" and scale == "full" else small
         models = Models(attending, uniform, proxy, frozen)
         return Compared(models, draw_sentences(task, part, most), performs, whole)
 
