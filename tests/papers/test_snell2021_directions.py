@@ -508,24 +508,26 @@ def test_xi_in_bleu(monkeypatch: Patch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scale", "part", "most"),
-    [("quick", "validation", 120), ("quick", "train", 120), ("full", "validation", 4000),
-     ("full", "train", 500)],
+    ("name", "scale", "part", "most"),
+    [("sst2", "quick", "validation", 120), ("sst2", "quick", "train", 120),
+     ("sst2", "full", "validation", 4000), ("sst2", "full", "train", 500),
+     ("iwslt14", "full", "validation", 1000), ("iwslt14", "quick", "validation", 120)],
 )  # fmt: skip
 def test_which_runs_are_compared_on_which_sentences(
-    scale: Any, part: str, most: int, monkeypatch: Patch
+    name: str, scale: Any, part: str, most: int, monkeypatch: Patch
 ) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(_with_sets, "draw_sentences", lambda task, *about: asked.append(about))
     monkeypatch.setattr(_with_sets, "Compared", lambda *about: about)
     attending = [SimpleNamespace(task=lambda: "task"), SimpleNamespace(task=lambda: "other")]
-    runs: Any = {"x attention": attending, "x uniform": ["u"], "x proxy": ["p"], "x frozen": ["f"]}
+    runs: Any = {f"{name} attention": attending, f"{name} uniform": ["u"], f"{name} proxy": ["p"],
+                 f"{name} frozen": ["f"]}  # fmt: skip
     experiment: Any = EXPERIMENTS["snell2021/agreement"]({})
-    models, _, performs, whole = experiment.compare("x", runs, scale, part)
+    models, _, performs, whole = experiment.compare(name, runs, scale, part)
     assert models == Models(attending, "u", "p", "f")  # type: ignore[arg-type]
     assert asked == [(part, most)] and performs is count_right and whole is True
-    runs.pop("x frozen")
-    assert experiment.compare("x", runs, scale, part)[0].frozen is None
+    runs.pop(f"{name} frozen")
+    assert experiment.compare(name, runs, scale, part)[0].frozen is None
 
 
 def test_xi_takes_the_other_runs_and_the_agreement_of_this_one(monkeypatch: Patch) -> None:
